@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 import sys
 import time
 import traceback
@@ -169,7 +169,7 @@ def _parse(arguments: Sequence[str], silent: bool) -> object:
     """
     if not silent:
         return app(arguments, prog_name="osu_like_bench", standalone_mode=False)
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         return app(arguments, prog_name="osu_like_bench", standalone_mode=False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
@@ -14,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
+
+from topompi.errors import BenchmarkError
+from topompi.inputs import parse_json
 
 from .cpu import cpu_model
 from .record import Facts
@@ -58,7 +60,9 @@ def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Fac
 def _arena() -> dict[str, Any]:
     """Return the facts that an emulated network passes to its ranks; empty if they do not run on one."""
     told = os.environ.get("OSU_EMULATED")
-    return {} if told is None else {"arena": "emulate", "about": json.loads(told)}
+    if told is None:
+        return {}
+    return {"arena": "emulate", "about": parse_json(told, "OSU_EMULATED", BenchmarkError)}
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...inputs.csvtext import csv_fields
 from .text import UNITS, GraphFile, GraphFileError
 
 __all__ = [
@@ -100,12 +100,19 @@ def cells(line: str) -> list[str]:
         return [_without_commas(word) for word in line.split()]
     if mark == ";":
         line = line.replace(",", ".")
-    words = next(csv.reader([line], delimiter=mark, skipinitialspace=True)) if '"' in line else line.split(mark)
+    words = _of_quotes(line, mark) if '"' in line else line.split(mark)
     words = [word.strip(" \t'") for word in words]
     full = words if words[-1] else words[:-1]
     if any(" " in word or "\t" in word for word in full) and all(word[:1].isdigit() for word in full):
         words = [part for word in full for part in _with_units(word.split())]  # commas and blanks mixed
     return [_without_commas(word) for word in words]
+
+
+def _of_quotes(line: str, mark: str) -> list[str]:
+    try:
+        return csv_fields(line, "", GraphFileError, mark)
+    except GraphFileError:
+        return line.split(mark)  # the reader refuses these words later, and names file and line
 
 
 def _is_of_tabs(line: str) -> bool:

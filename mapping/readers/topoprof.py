@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inputs import parse_json
 from .edges import Edges
 from .text import MAX_RANKS, GraphFile, GraphFileError
 
@@ -274,10 +274,7 @@ def _exchanges(name: str, number: int, found: dict[str, Any], size: int) -> tupl
 
 
 def _object(name: str, number: int, line: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        found = None
+    found = parse_json(line, name, GraphFileError, line=number)
     if not isinstance(found, dict):
         _fail(name, number, "a JSON object", line)
     return found

@@ -19,6 +19,7 @@ from topompi.cli.inputs import grouped
 from topompi.cli.quantities import PER_HOST, RANKS, SECONDS
 from topompi.cli.terminal import HELP
 from topompi.errors import BenchmarkError, TopompiError
+from topompi.inputs import read_text
 from topompi.inputs.pairs import read_pairs
 from topompi.topology.sources import fabricjson
 
@@ -220,7 +221,7 @@ def _existing(spec: str, rates: Rates) -> Emulated | None:
 
 def _text(state: NetworkRecord) -> str:
     path = state.path / fabricjson.NAME
-    return path.read_text() if path.exists() else ""
+    return read_text(path, BenchmarkError, "a topology") if path.exists() else ""
 
 
 def _run(network: Emulated, words: Sequence[str], options: LaunchOptions, json: bool) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from topompi.errors import BenchmarkError
+from topompi.inputs.programs import run_program
 from topompi.mapping import place
 from topompi.topology import Fabric, Routes, TopologyInterface
 from topompi.views.coordinates import write_coordinates
@@ -188,8 +188,8 @@ def mpirun_of(python: str) -> str:
 
 @cache
 def _vendor(mpirun: str) -> str:
-    said = subprocess.run([mpirun, "--version"], capture_output=True, text=True, timeout=60).stdout
-    return "Open MPI" if "Open MPI" in said else "MPICH"
+    said = run_program([mpirun, "--version"], "its version", 60, BenchmarkError, check=False).stdout
+    return "Open MPI" if b"Open MPI" in said else "MPICH"
 
 
 def program(words: Sequence[str], python: str) -> list[str]:

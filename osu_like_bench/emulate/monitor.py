@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import threading
 import time
 from dataclasses import dataclass
 from itertools import pairwise
 from types import TracebackType
 
+from topompi.errors import BenchmarkError
+from topompi.inputs import parse_json
+from topompi.inputs.kernel import kernel_text
+from topompi.inputs.programs import run_program
 from topompi.topology import Fabric
 
 from .network import ports
@@ -50,8 +52,8 @@ def idle_ticks() -> tuple[int, int]:
     Idle ticks are ticks without work, ticks that wait for disks, and ticks of processes with positive niceness, which
     yield to ranks.
     """
-    with open("/proc/stat") as file:
-        ticks = [int(word) for word in file.readline().split()[1:9]]  # guests are already counted as users
+    first = kernel_text("/proc/stat").partition("\n")[0]
+    ticks = [int(word) for word in first.split()[1:9]]  # guests are already counted as users
     return ticks[1] + ticks[3] + ticks[4], sum(ticks)
 
 
@@ -82,9 +84,9 @@ class Monitor:
     def _look(self) -> None:
         command = ["ip", "-n", self._namespace, "-s", "-j", "link"]
         try:
-            said = subprocess.run(command, capture_output=True, text=True, timeout=30)
-            links = json.loads(said.stdout or "[]")
-        except (OSError, ValueError, subprocess.TimeoutExpired):
+            said = run_program(command, "counters of links", 30, BenchmarkError, check=False).stdout
+            links = parse_json(said or b"[]", "ip", BenchmarkError)
+        except BenchmarkError:
             return  # the network is being taken down
         found = {link["ifname"]: link["stats64"] for link in links}
         carried = {(port, way): found[port][way]["bytes"] for port, way in self._rates if port in found}

@@ -15,12 +15,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
+from topompi.inputs.kernel import kernel_bytes
+from topompi.inputs.programs import run_program
 from topompi.topology import Fabric, Routes
 from topompi.topology.sources import fabricjson
 
@@ -45,6 +46,7 @@ DATA, CONTROL = "eth0", "ctl0"
 # Bytes of a frame. Jumbo frames are used, because the processor's cost is per packet: with frames of 1,500 bytes the
 # processor, and not the links, would be the bottleneck already at much lower rates.
 MTU = 9000
+MOST_ENVIRONMENT = 8 << 20  # bytes of a process's environment, which the kernel limits to 6 MiB with its arguments
 QUEUE = 16 << 20  # bytes of a link's queue, more than all TCP windows together, because a lossless fabric drops nothing
 # Bytes of TCP's send window. They are far above the bandwidth-delay product of a few KiB, so that links stay busy while
 # processes wait for a processor, but small enough that senders to one common host do not run into their time-outs.
@@ -134,10 +136,12 @@ def processes(namespaces: Iterable[str], marker: str = "") -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if _identity(path / "ns" / "net") in inside and marker.encode() in (path / "environ").read_bytes():
-                found.append(int(path.name))
+            is_inside = _identity(path / "ns" / "net") in inside
         except OSError:  # the process has just ended
             continue
+        environment = kernel_bytes(path / "environ", MOST_ENVIRONMENT) if is_inside else None
+        if environment is not None and marker.encode() in environment:
+            found.append(int(path.name))
     return found
 
 
@@ -293,7 +297,4 @@ def _shape(device: str, rate: float) -> list[str]:
 
 
 def _command(arguments: list[str], text: str = "") -> None:
-    done = subprocess.run(arguments, input=text, capture_output=True, text=True, timeout=60)
-    if done.returncode:
-        said = " ".join((done.stderr or done.stdout).split())
-        raise BenchmarkError(f"emulate: {' '.join(arguments)}: {said or f'exit code {done.returncode}'}")
+    run_program(arguments, f"success of {' '.join(arguments)}", 60, BenchmarkError, told=text.encode())

@@ -20,6 +20,7 @@ from typing import Any
 
 from topompi.errors import BenchmarkError
 from topompi.inputs import parse_json, read_text
+from topompi.inputs.kernel import kernel_text
 
 from ..guard import intrusion
 
@@ -207,8 +208,5 @@ def _start_of(pid: int) -> str:
     The id alone may by now be another process's. A process that has ended and is not yet waited for (Z) counts as gone,
     because it takes nothing down any more.
     """
-    try:
-        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
+    words = kernel_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return "" if len(words) < 20 or words[0] in "ZX" else words[19]

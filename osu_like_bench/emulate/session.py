@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from topompi.errors import BenchmarkError
+from topompi.inputs import open_begun
 from topompi.topology import Fabric, Routes
 from topompi.topology.sources import fabricjson
 
@@ -176,7 +177,8 @@ class Emulated:
                 code, out, err = self._start(job, environment, options.timeout, capture)
         finally:
             end_processes(self.state.namespaces, f"{MARKER}={token}")
-        return Finished(code, out, err, monitor.usage, _NOISE.sub("", said.read_text()) if said else "")
+        words = open_begun(said, BenchmarkError, "what the background job says").text() if said else ""
+        return Finished(code, out, err, monitor.usage, _NOISE.sub("", words))
 
     def job(self, words: Sequence[str], options: LaunchOptions) -> Launch:
         """Return the job that ``run`` would start with the same arguments."""

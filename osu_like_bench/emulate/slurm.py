@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
+from topompi.inputs import open_begun
 from topompi.topology.sources import load_routes
 from topompi.topology.writers import written
 
@@ -175,7 +176,8 @@ class EmulatedSlurm:
         until = time.monotonic() + PATIENCE
         while not is_there():
             if time.monotonic() > until:
-                logs = "\n".join(path.read_text()[-2000:] for path in sorted(self.folder.glob("*.log")))
+                paths = sorted(self.folder.glob("*.log"))
+                logs = "\n".join(open_begun(path, BenchmarkError, "a log").text()[-2000:] for path in paths)
                 raise BenchmarkError(
                     f"emulate --slurm: expecting {what} within {PATIENCE:g} s, got none; the logs end with:\n{logs}"
                 )

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
+from topompi.inputs import read_input
 from topompi.inputs.writing import write_text
 from topompi.schedules import Network, Schedule
 from topompi.schedules.exports import simgrid, timeline
@@ -185,5 +186,5 @@ def _fingerprint(schedule: Schedule) -> str:
     for column in schedule.columns().values():
         found.update(column.tobytes())
     for module in (simgrid, timeline):
-        found.update(Path(str(module.__file__)).read_bytes())
+        found.update(read_input(str(module.__file__), BenchmarkError, "a module"))
     return found.hexdigest()

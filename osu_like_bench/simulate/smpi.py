@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from topompi.errors import BenchmarkError
+from topompi.inputs.programs import run_program
 
 from .platform import SLOWER, UNIT_WEIGHT
 
@@ -86,8 +87,8 @@ def version() -> str:
         raise BenchmarkError(
             "simulate: expecting SimGrid's smpirun on the path, got none; Debian has it in libsimgrid-dev"
         )
-    said = subprocess.run(["smpirun", "-version"], capture_output=True, text=True, timeout=60, check=False).stdout
-    found = re.search(r"\d+\.\d+(\.\d+)?", said)
+    said = run_program(["smpirun", "-version"], "its version", 60, BenchmarkError, check=False).stdout
+    found = re.search(r"\d+\.\d+(\.\d+)?", said.decode(errors="replace"))
     return f"SimGrid {found[0] if found else 'of unknown version'}"
 
 

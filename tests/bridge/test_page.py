@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from base64 import b64encode
 from collections import Counter
@@ -261,8 +262,11 @@ def test_the_end_of_a_long_log_is_read_and_a_missing_one_is_told(tmp_path):
     assert found == lines[-len(found) :]
     assert 1_000 < len(found) < 5_000
     assert last_lines(None) == (None, NO_LOG)
-    missing, why = last_lines(tmp_path / "none")
-    assert (missing, why) == (None, f"The bridge's log cannot be read: {tmp_path / 'none'}: No such file or directory.")
+    os.mkfifo(tmp_path / "fifo")
+    for name, words in (("none", "cannot be read: No such file"), ("fifo", "expecting a regular file, got a FIFO")):
+        missing, why = last_lines(tmp_path / name)
+        assert missing is None
+        assert why.startswith(f"The bridge's log: {tmp_path / name}: {words}")
 
 
 HOSTILE = st.one_of(

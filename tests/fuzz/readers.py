@@ -18,6 +18,7 @@ import numpy as np
 from osu_like_bench.compare import Series, _read, compare_records
 from osu_like_bench.emulate import records
 from osu_like_bench.simulate.cache import Cache
+from tests.fuzz import colocated
 from topompi.cli.terminal import console
 from topompi.cli.topology.tables import draw_summary, draw_tree
 from topompi.errors import TopompiError
@@ -251,4 +252,5 @@ READERS: dict[str, Callable[[Path], None]] = {
     "inside": inside,
     "simulated": simulated,
     "emulated": emulated,
+    **colocated.READERS,
 }

@@ -15,6 +15,7 @@ from scipy.sparse import coo_array, csr_array, save_npz
 
 from osu_like_bench.emulate.records import NetworkRecord
 from tests.bench.test_compare import made
+from tests.fuzz import colocated
 from tests.fuzz.readers import FABRIC, job, network
 from tests.ibreports import Model, default_report, ibroute, opensm_dump, pair, port_report
 from tests.support import ROOT, SHARED
@@ -133,7 +134,7 @@ def _jobs() -> list[tuple[str, bytes]]:
 
 def small() -> list[tuple[str, bytes]]:
     """Reader and content of the inputs that are made here."""
-    return [*_topologies(), *_graphs(), *_maps(), *_jobs(), *_others()]
+    return [*_topologies(), *_graphs(), *_maps(), *_jobs(), *_others(), *colocated.seeds()]
 
 
 def real(root: Path | None = None) -> list[tuple[str, bytes]]:

@@ -25,7 +25,9 @@ from topompi.errors import SettingError, SourceError, TopompiError
 from topompi.inputs import Limits, current_limits, kind_of, open_inputs, parse_json
 from topompi.inputs.caches import read_cache, write_cache
 from topompi.inputs.hostlist import read_hosts
+from topompi.inputs.kernel import kernel_bytes, kernel_text
 from topompi.inputs.limits import parse_limits, raise_limits
+from topompi.jobs import read_workload
 from topompi.mapping.rankfiles import read_mapping
 from topompi.mapping.readers import read_graph
 from topompi.schedules.exports.jsonio import from_json
@@ -448,3 +450,26 @@ def test_simulated_times_are_kept_for_their_owner(tmp_path):
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
     (tmp_path / "file").write_text("")
     write_cache(tmp_path / "file" / "cache.json", "{}")
+
+
+def test_a_file_of_the_kernel_is_read_up_to_a_bound_and_may_be_missing(tmp_path):
+    assert kernel_bytes("/proc/self/cmdline") == Path("/proc/self/cmdline").read_bytes()
+    assert kernel_bytes("/dev/zero", 5) == bytes(5)
+    (tmp_path / "value").write_bytes(b" \xff7\n")
+    os.mkfifo(tmp_path / "fifo")
+    assert kernel_text(tmp_path / "value") == "\ufffd7"
+    assert [kernel_bytes(tmp_path / name) for name in ("none", "", "fifo")] == [None, None, b""]
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (load, "START_NODES\nNodeType,NodeDesc\n{}\nEND_NODES\n"),
+        (lambda path: read_workload(path, 4), "JobID,State,Submit,Start,End,NNodes\n{}\n"),
+        (read_graph, "source,target,volume\n0,1,{}\n"),
+    ],
+)
+def test_a_field_in_quotes_that_is_too_long_is_refused(tmp_path, read, text):
+    (tmp_path / "f").write_text(text.format('"' + "a" * 140_000 + '"'))
+    with pytest.raises(TopompiError, match=r"f:.*expecting"):
+        read(tmp_path / "f")

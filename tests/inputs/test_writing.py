@@ -1,13 +1,12 @@
 """Files that are written: as a whole, never through a link, with the wanted mode, all by one helper."""
 
-import ast
 import os
 import stat
 import threading
 
 import pytest
 
-from tests.support import ROOT, command_line
+from tests.support import command_line
 from topompi.errors import OutputError
 from topompi.inputs.writing import check_output, open_output, write_text
 from topompi.profile import Profile, ProfileError, read_profile, write_profile
@@ -17,33 +16,6 @@ from topompi.profile.recording import RankRows
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to another user")
 
 FABRIC = "xgft:2,2,2;1,1,1"
-# Who writes files without the helper, and why that is sound.
-ALONE = {
-    "topompi/inputs/writing.py": "the helper itself",
-    "topompi/inputs/unpacking.py": "a temporary file without a name",
-    "topompi/colocation/measuring/running.py": "a temporary file without a name",
-    "osu_like_bench/simulate/smpi.py": "temporary files without a name",
-    "osu_like_bench/cli.py": "the null device",
-    "osu_like_bench/emulate/launch.py": "folders that the emulation has made for itself, mode 0700",
-    "osu_like_bench/emulate/records.py": "as launch.py",
-    "osu_like_bench/emulate/agent.py": "as launch.py",
-    "osu_like_bench/emulate/session.py": "as launch.py",
-    "osu_like_bench/emulate/background.py": "as launch.py",
-    "osu_like_bench/emulate/network.py": "as launch.py",
-    "osu_like_bench/emulate/slurm.py": "as launch.py",
-}
-WRITERS = {"write_text", "write_bytes", "touch", "tofile", "savez", "savez_compressed", "savetxt", "savefig"}
-WRITERS |= {
-    "savemat",
-    "mkstemp",
-    "NamedTemporaryFile",
-    "TemporaryFile",
-    "rename",
-    "renames",
-    "copyfile",
-    "copy2",
-    "move",
-}
 
 
 def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path):
@@ -160,31 +132,3 @@ def test_parts_of_another_user_are_refused_unless_the_file_is_his_too(tmp_path):
         read_profile(path)
     os.chown(path, 1234, 1234)
     assert read_profile(path).method == "planted"
-
-
-def _writes(call):
-    """Whether a call opens a file to write, or writes one."""
-    function = call.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    on_helper = isinstance(function, ast.Name) and name in ("write_text", "open_output")
-    arguments = [*call.args, *(one.value for one in call.keywords)]
-    on_stream = any(isinstance(one, ast.Name) and one.id in ("stream", "file") for one in arguments)
-    if name in ("open", "fdopen", "GzipFile", "LZMAFile", "ZipFile"):
-        modes = [*call.args[: 2 if isinstance(function, ast.Name) else 3], *(one.value for one in call.keywords)]
-        words = [one.value for one in modes if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-        return not on_stream and any(
-            word and set(word) <= set("wxatb+:gz") and set(word) & set("wxa+") for word in words
-        )
-    if name in ("replace", "link", "symlink") and isinstance(function, ast.Attribute):
-        return isinstance(function.value, ast.Name) and function.value.id == "os"
-    return name in WRITERS and not on_helper and not on_stream
-
-
-def test_all_files_are_written_by_the_helper():
-    found = set()
-    for room in ("topompi", "osu_like_bench", "schedules", "mapping"):
-        for path in (ROOT / room).glob("**/*.py"):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            if any(isinstance(node, ast.Call) and _writes(node) for node in ast.walk(tree)):
-                found.add(path.relative_to(ROOT).as_posix())
-    assert found <= set(ALONE), found - set(ALONE)

@@ -14,7 +14,7 @@ from tests.support import damaged, refusal
 from topompi.errors import TopompiError
 from topompi.interference import InterferenceError
 from topompi.interference.traces import read_goal, read_simgrid
-from topompi.interference.traces.collectives import ALGORITHMS, _one_switch
+from topompi.interference.traces.collectives import ALGORITHMS, ALL_TO_EACH, _one_switch, steps_of
 from topompi.interference.traces.simgridcalls import TYPES
 from topompi.netsim import COMPUTE, RECEIVE, SEND, Tables, run
 from topompi.network import Tables as Network
@@ -404,3 +404,19 @@ def test_a_trace_that_smpirun_writes_of_a_program_is_read(tmp_path):
     assert (moved == ring + answers + 100 * (1 - np.eye(size)) + doubling).all()
     assert {SEND, RECEIVE} <= set(found.ranks.kind.tolist())
     assert (seconds(found) > 0).all()
+
+
+@pytest.mark.parametrize("call", ["alltoall 4 4", "allgather 4 4", "alltoallv 0 4 4 4 4 0 4 4 4 4", "barrier"])
+def test_collectives_with_more_messages_than_the_limit_are_refused(tmp_path, call, monkeypatch):
+    lines = [f"{rank} {call}" for _ in range(20) for rank in range(4)]
+    assert trace(tmp_path, *lines).size == 4
+    monkeypatch.setenv("TOPOMPI_LIMITS", "rows=300")
+    text = refusal(trace, tmp_path, *lines, error=InterferenceError)
+    assert "t.txt: messages of collectives: expecting at most 300 rows" in text
+
+
+def test_the_messages_of_all_ranks_are_counted_before_their_schedule_is_made(monkeypatch):
+    monkeypatch.setenv("TOPOMPI_LIMITS", "rows=1M")
+    for collective in ALL_TO_EACH:
+        with pytest.raises(InterferenceError, match=f"{collective} of 2000 ranks: expecting at most"):
+            steps_of(collective, ALGORITHMS[collective], 2000)

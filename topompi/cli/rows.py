@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ import typer
 from rich.table import Table
 
 from ..errors import SourceError
-from ..visible import csv_cell
+from ..inputs.csvtext import write_csv
 from .inputs import AsJson, Reading, Without
 from .terminal import console
 
@@ -63,9 +62,7 @@ def print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: boo
     if as_json:
         print(json.dumps({**facts, "rows": rows}))
     elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(rows[0] if rows else [])
-        writer.writerows([csv_cell(_cell(value, " ")) for value in row.values()] for row in rows)
+        write_csv(sys.stdout, [rows[0] if rows else [], *([_cell(one, " ") for one in row.values()] for row in rows)])
     else:
         screen = console()
         screen.print(words)

@@ -1,13 +1,15 @@
-"""Parsing of CSV from outside, with errors that name file and line."""
+"""Parsing of CSV from outside, with errors that name file and line, and writing of CSV without formulas."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
 from ..errors import TopompiError
+from ..visible import csv_cell
 
-__all__ = ["csv_fields", "csv_rows"]
+__all__ = ["csv_fields", "csv_rows", "write_csv"]
 
 
 def csv_rows(
@@ -48,3 +50,12 @@ def csv_fields(line: str, place: str, error: type[TopompiError], delimiter: str 
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error as problem:
         raise error(f"{place}: expecting CSV, got {problem}") from None
+
+
+def write_csv(stream: IO[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows; text that a spreadsheet would take for a formula begins with an apostrophe.
+
+    :param stream: stream of the text.
+    :param rows: numbers, texts and None, row by row.
+    """
+    csv.writer(stream, lineterminator="\n").writerows([csv_cell(value) for value in row] for row in rows)

@@ -34,6 +34,7 @@ def parse_json(
     :param line: number of the text's first line in the file.
     :raises TopompiError: ``error``, if the text is not JSON; with file and, if known, line.
     """
+    start = name if line == 1 else f"{name}:{line}"  # the line of JSON lines; unknown in a text of several lines
     try:
         content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         return _loads(content, parse_constant=_constant, object_pairs_hook=pairs)
@@ -43,9 +44,9 @@ def parse_json(
         before = text[: problem.start].count(b"\n") if isinstance(text, bytes) else 0
         raise error(f"{name}:{line + before}: expecting JSON in UTF-8, got other bytes") from problem
     except RecursionError as problem:
-        raise error(f"{name}: expecting JSON with brackets nested within reason, got more") from problem
+        raise error(f"{start}: expecting JSON with brackets nested within reason, got more") from problem
     except _ConstantError as problem:
-        raise error(f"{name}: expecting JSON, got {problem}") from problem
+        raise error(f"{start}: expecting JSON, got {problem}") from problem
 
 
 def _loads(content: str, **hooks: Any) -> Any:

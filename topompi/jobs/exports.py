@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import json
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs.csvtext import write_csv
 from ..inputs.writing import open_output
-from ..visible import csv_cell
 from .metrics import figures, summarise
 from .outcome import Outcome
 
@@ -29,25 +30,27 @@ def write_jobs(outcome: Outcome, path: Path) -> None:
 
     If jobs held slots, the resources are slots, numbered node by node.
     """
+    with open_output(path) as stream:
+        write_csv(stream, chain([JOBS], _job_rows(outcome)))
+
+
+def _job_rows(outcome: Outcome) -> Iterator[list[Any]]:
     jobs, asked, lost = outcome.workload, outcome.workload.nodes, set(outcome.lost.tolist())
     if outcome.slots is not None:
         asked = np.where(jobs.slots > 0, jobs.slots, jobs.nodes)
-    with open_output(path, newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(JOBS)
-        for job in range(len(jobs)):
-            start, end, submit = int(outcome.start[job]), int(outcome.end[job]), int(jobs.submit[job])
-            front = [int(jobs.number[job]), csv_cell(Path(jobs.name).name), "log", submit, int(asked[job])]
-            front.append(int(jobs.estimate[job]))
-            if start < 0:
-                writer.writerow([*front, 0, "REJECTED", "", "", "", "", "", "", ""])
-                continue
-            ended = bool(jobs.run[job] > end - start == jobs.estimate[job])
-            state = "COMPLETED_WALLTIME_REACHED" if ended else "COMPLETED_SUCCESSFULLY"
-            state, ended = ("COMPLETED_KILLED", True) if job in lost else (state, ended)
-            run, around = end - start, end - submit
-            times = [start, run, end, start - submit, around, around / max(run, 1)]
-            writer.writerow([*front, int(not ended), state, *times, _ranges(outcome.resources_of(job))])
+    for job in range(len(jobs)):
+        start, end, submit = int(outcome.start[job]), int(outcome.end[job]), int(jobs.submit[job])
+        front = [int(jobs.number[job]), Path(jobs.name).name, "log", submit, int(asked[job])]
+        front.append(int(jobs.estimate[job]))
+        if start < 0:
+            yield [*front, 0, "REJECTED", "", "", "", "", "", "", ""]
+            continue
+        ended = bool(jobs.run[job] > end - start == jobs.estimate[job])
+        state = "COMPLETED_WALLTIME_REACHED" if ended else "COMPLETED_SUCCESSFULLY"
+        state, ended = ("COMPLETED_KILLED", True) if job in lost else (state, ended)
+        run, around = end - start, end - submit
+        times = [start, run, end, start - submit, around, around / max(run, 1)]
+        yield [*front, int(not ended), state, *times, _ranges(outcome.resources_of(job))]
 
 
 def write_schedule(outcome: Outcome, path: Path) -> None:
@@ -70,10 +73,8 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
         "max_turnaround_time": int(around.max(initial=0)),
         "mean_slowdown": found.slowdown,
     }
-    with open_output(path, newline="") as stream:
-        writer = csv.DictWriter(stream, list(row))
-        writer.writeheader()
-        writer.writerow(row)
+    with open_output(path) as stream:
+        write_csv(stream, [row, row.values()])
 
 
 def to_json(outcome: Outcome) -> str:

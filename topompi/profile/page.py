@@ -6,12 +6,14 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import SourceError
+from ..inputs import read_text
 from ..topology import TopologyInterface
 from ..views.picture.writers import svg
 from .analysis import GRANULARITIES, contract, edge_hops, hop_name, units_of
@@ -22,6 +24,7 @@ from .tree import tree_of
 
 __all__ = ["page"]
 
+_PAGE = Path(__file__).with_name("page.html")
 # Binary formats of the columns that may have large numbers, exact up to 2^53; the other columns are 32-bit integers.
 WIDTHS = {"bytes": "<f8", "messages": "<f8"}
 
@@ -47,7 +50,7 @@ def page(
     hops = sorted({one["hops"] for run in found for one in run["classes"]})
     data = {"runs": found, "colours": colours_of(hops, palette), "classes": {one: hop_name(one) for one in hops}}
     written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")  # so that no name can end the script
-    return files(__package__).joinpath("page.html").read_text(encoding="utf-8").replace("__DATA__", written)
+    return read_text(_PAGE, SourceError, "a page").replace("__DATA__", written)
 
 
 def _run(name: str, profile: Profile, interface: TopologyInterface, view: View) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..inputs import parse_json, read_input
 from ..inputs.appending import AppendedLines
 from .errors import ShutterError
 
@@ -137,15 +137,13 @@ def _lines_of(readings: Readings) -> str:
 
 def _check_header(line: bytes, name: str) -> dict[str, Any]:
     try:
-        header = json.loads(line)
-    except ValueError:
+        header = parse_json(line, name, ShutterError)
+    except ShutterError:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ShutterError(
-            f"{name}, line 1: expecting the header of a {FORMAT}, got {line[:60].decode(errors='replace')}"
-        )
+        raise ShutterError(f"{name}:1: expecting the header of a {FORMAT}, got {line[:60].decode(errors='replace')}")
     if header.get("version") != VERSION:
-        raise ShutterError(f"{name}, line 1: expecting version {VERSION}, got {header.get('version')}")
+        raise ShutterError(f"{name}:1: expecting version {VERSION}, got {header.get('version')}")
     return header
 
 
@@ -155,22 +153,19 @@ def read_log(path: str | os.PathLike[str]) -> Contents:
     :param path: path of the file.
     :raises ShutterError: if a complete line is malformed; the message names the file and the line.
     """
-    lines = Path(path).read_bytes().split(b"\n")
+    lines = read_input(path, ShutterError, "a log of the shutter").split(b"\n")
     torn = lines.pop()
     header = _check_header(lines[0] if lines else torn, str(path))
     records, notes = [], []
     for number, line in enumerate(lines[1:], 2):
-        try:
-            value = json.loads(line)
-        except ValueError:
-            value = None
+        value = parse_json(line, str(path), ShutterError, line=number)
         if isinstance(value, dict) and "event" in value:
             notes.append(value)
         elif _is_record(value):
             records.append(Record(*value))
         else:
             shown = line[:60].decode(errors="replace")
-            raise ShutterError(f"{path}, line {number}: expecting [region, job, rank, t0, t1, delta], got {shown}")
+            raise ShutterError(f"{path}:{number}: expecting [region, job, rank, t0, t1, delta], got {shown}")
     return Contents(header, tuple(records), tuple(notes), bool(torn))
 
 

@@ -9,6 +9,8 @@ import struct
 import sys
 from contextlib import suppress
 
+from ..inputs.kernel import kernel_bytes
+
 __all__ = ["COUNTER_AT", "SIZE", "count_call", "open_folder", "path_of", "progress", "read_counter", "start_of"]
 
 # topompi_progress.h repeats this layout: magic, version, pid, start of the process in clock ticks, counter at byte 64.
@@ -111,8 +113,8 @@ def _shared(path: str) -> memoryview:
         shared = mmap.mmap(fd, SIZE)
     finally:
         os.close(fd)
-    with open("/proc/self/stat", "rb") as file:
-        shared[: _HEADER.size] = _HEADER.pack(_MAGIC, _VERSION, os.getpid(), start_of(file.read()))
+    start = start_of(kernel_bytes("/proc/self/stat") or b"")
+    shared[: _HEADER.size] = _HEADER.pack(_MAGIC, _VERSION, os.getpid(), start)
     _remove_at_exit(path)
     return memoryview(shared)[COUNTER_AT : COUNTER_AT + 8].cast("Q")
 

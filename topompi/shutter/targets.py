@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 
+from ..inputs.kernel import kernel_bytes
 from .errors import ShutterError
 from .holds import Process
 from .published import start_of
@@ -96,23 +96,15 @@ def start_of_process(pid: int) -> int | None:
 
     :param pid: number of the process.
     """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return start_of(file.read())
-    except OSError:
-        return None
+    line = kernel_bytes(f"/proc/{pid}/stat")
+    return start_of(line) if line else None
 
 
 def processes_by_group() -> dict[tuple[str, int], list[int]]:
     """Return the processes of each process group, session and parent of the node. Cost: a file read per process."""
     found: dict[tuple[str, int], list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError):
-            fd = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                line = os.read(fd, 4096)
-            finally:
-                os.close(fd)
+        if line := kernel_bytes(f"/proc/{name}/stat"):
             fields = line.rpartition(b")")[2].split(None, 4)
             for key in (("ppid", int(fields[1])), ("pgid", int(fields[2])), ("sid", int(fields[3]))):
                 found.setdefault(key, []).append(int(name))

@@ -7,11 +7,9 @@ JSON: one table of algorithms, and one of compositions, which decide before it w
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import re
 import shutil
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TopompiError
+from ..inputs import parse_json, read_input
 from ..prediction.libraries.mpich_forced import ALGORITHMS, PIPELINE
 from ..prediction.librarychoices import LibraryChoice
 
@@ -72,14 +71,9 @@ class MPICHTables:
 
         :raises MPICHTableError: if the file has no table of algorithms for blocking collectives.
         """
-        tables: list[Tree] = []
-        names: set[tuple[str, str]] = set()
-        with open(path, "rb") as stream:
-            found = os.fstat(stream.fileno())
-            if stat.S_ISREG(found.st_mode) and found.st_size:
-                with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                    tables = list(_tables(data))
-                    names = {(a.decode().lower(), b.decode()) for a, b in _NAME.findall(data)}
+        data = read_input(path, MPICHTableError, "a library of MPICH")
+        tables = list(_tables(data))
+        names = {(a.decode().lower(), b.decode()) for a, b in _NAME.findall(data)}
         wanted = [f"collective={method.lower()}" for method in ALGORITHMS]
         whole = [table for table in tables if "algorithm=MPIR_" in json.dumps(table)]
         full = [table for table in whole if all("comm_type=intra" in table.get(name, ()) for name in wanted)]
@@ -190,13 +184,12 @@ def _algorithm(one: LibraryChoice) -> Tree:
     return {f"algorithm=MPIR_{one.method}_intra_{word}": {name: {} for name in settings if word == PIPELINE}}
 
 
-def _tables(data: mmap.mmap) -> Iterator[Tree]:
-    reader = json.JSONDecoder()
+def _tables(data: bytes) -> Iterator[Tree]:
     for start in _START.finditer(data):
         text = data[start.start() : start.start() + LONGEST].split(b"\0", 1)[0].decode("utf-8", "replace")
         try:
-            table, _ = reader.raw_decode(text)
-        except (ValueError, RecursionError):
+            table = parse_json(text, "table", MPICHTableError)
+        except MPICHTableError:
             continue
         if _is_tree(table):
             yield table
@@ -209,6 +202,6 @@ def _is_tree(node: Any, depth: int = 0) -> bool:
 def _has_table(path: Path) -> bool:
     try:
         MPICHTables.read(path)
-    except (MPICHTableError, OSError):
+    except MPICHTableError:
         return False
     return True

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import TopompiError
+from ...inputs import parse_json
 from ...inputs.pairs import read_pairs
 from ...inputs.writing import write_text
 from ...schedules import Network
@@ -204,8 +205,8 @@ def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     for name, value in read_pairs(settings or (), "--set", "NAME=VALUE", ScheduleCommandError).items():
         try:
-            parameters[name] = json.loads(value)
-        except ValueError:
+            parameters[name] = parse_json(value, "--set", ScheduleCommandError)
+        except ScheduleCommandError:
             parameters[name] = value
     return parameters
 

@@ -7,18 +7,19 @@ import os
 import platform
 import shutil
 import socket
-import subprocess
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ...errors import TopompiError
+from ...errors import SourceError, TopompiError
+from ...inputs import parse_json
 from ...inputs.hostlist import read_hosts
+from ...inputs.programs import run_program
 from ...inputs.slurm.commands import SHOW_TOPOLOGY
 from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ...inputs.slurm.environment import JOB, worlds_of_one
@@ -111,13 +112,7 @@ def examine(environment: Mapping[str, str], topology: str | None, hosts: str | N
 
 
 def _mpi(environment: Mapping[str, str]) -> Iterator[Finding]:
-    try:
-        command = [sys.executable, "-c", _ASK_MPI]
-        said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-        facts = json.loads(said.stdout.strip().splitlines()[-1]) if said.returncode == 0 else {}
-        reason = next((line for line in reversed(said.stderr.splitlines()) if line.strip()), "it says nothing")
-    except (subprocess.TimeoutExpired, ValueError, IndexError) as error:
-        facts, reason = {}, str(error)
+    facts, reason = _asked_mpi()
     if not facts:
         remedy = "module load openmpi, pip install 'topompi[mpi]', or set MPI4PY_MPIABI"
         yield Finding("MPI", FAULT, f"mpi4py finds no MPI library ({reason}): {remedy}")
@@ -129,6 +124,26 @@ def _mpi(environment: Mapping[str, str]) -> Iterator[Finding]:
             yield Finding("MPI", FAULT, alone)
         yield Finding("compiled parts", *_compiled(facts["compiled"]))
     yield _launcher(facts.get("library", ""))
+
+
+def _asked_mpi() -> tuple[dict[str, Any], str]:
+    """The facts that a process with mpi4py prints, and, if there are none, the reason."""
+    try:
+        done = run_program([sys.executable, "-c", _ASK_MPI], "facts about MPI", PATIENCE, check=False)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").splitlines()
+            return {}, next((line for line in reversed(said) if line.strip()), "it says nothing")
+        return parse_json(done.stdout.strip().rpartition(b"\n")[2], "MPI", SourceError), ""
+    except SourceError as error:
+        return {}, str(error)
+
+
+def _said(command: Sequence[str]) -> str:
+    """Return what a tool prints about its version; empty if it cannot be run."""
+    try:
+        return run_program(command, "its version", PATIENCE, check=False).stdout.decode(errors="replace")
+    except SourceError:
+        return ""
 
 
 def _launcher(library: str) -> Finding:
@@ -144,8 +159,7 @@ def _launcher(library: str) -> Finding:
         return Finding("launcher", FAULT, "expecting mpirun, mpiexec or srun on the path, got none")
     if Path(first).name == "srun" or not library:
         return Finding("launcher", OK, first)
-    said = subprocess.run([first, "--version"], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    vendors = [next((one for one in VENDORS if one in words), "") for words in (library, said.stdout)]
+    vendors = [next((one for one in VENDORS if one in words), "") for words in (library, _said([first, "--version"]))]
     if all(vendors) and VENDORS[vendors[0]] != VENDORS[vendors[1]]:
         return Finding(
             "launcher", FAULT, f"{first} is of {vendors[1]}, and programs load {library}: every rank would be 0"
@@ -233,8 +247,7 @@ def _variables(environment: Mapping[str, str]) -> Iterator[Finding]:
 def _simgrid() -> Finding:
     if shutil.which("smpirun") is None:
         return Finding("SimGrid", ABSENT, "osu_like_bench simulate needs smpirun; Debian has it in libsimgrid-dev")
-    said = subprocess.run(["smpirun", "-version"], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    line = next((line.strip() for line in said.stdout.splitlines() if line.strip()), "")
+    line = next((line.strip() for line in _said(["smpirun", "-version"]).splitlines() if line.strip()), "")
     return Finding("SimGrid", OK if line else FAULT, line or "smpirun does not say its version")
 
 
@@ -246,6 +259,8 @@ def _emulation() -> Finding:
     if missing:
         return Finding("emulation", ABSENT, f"osu_like_bench emulate needs {', '.join(missing)}")
     trial = ["unshare", "--net", "sh", "-c", _ASK_NAMESPACES]
-    may = subprocess.run(trial, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
-    says = "namespaces and token buckets may be made" if may else "the kernel lets this root make no namespaces or tbf"
-    return Finding("emulation", OK if may else ABSENT, says)
+    try:
+        run_program(trial, "a network namespace", PATIENCE)
+    except SourceError:
+        return Finding("emulation", ABSENT, "the kernel lets this root make no namespaces or tbf")
+    return Finding("emulation", OK, "namespaces and token buckets may be made")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...inputs.files import read_text
+from ...inputs.jsontext import parse_json
 from ...inputs.writing import open_output
 from ..errors import ColocationError
 
@@ -193,20 +194,19 @@ def read_records(path: str | os.PathLike[str]) -> Records:
     """
     text = read_text(path, ColocationError, "a log of the shutter")
     lines = text.split("\n")[:-1]
-    head = _parsed(f"{path}: line 1", lines[0]) if lines else None
+    head = parse_json(lines[0], f"{path}", ColocationError) if lines else None
     if not isinstance(head, dict) or not HEADER.items() <= head.items():
-        raise ColocationError(f"{path}: line 1: expecting {json.dumps(HEADER)}, got {(lines or [''])[0][:60]!r}")
+        raise ColocationError(f"{path}:1: expecting {json.dumps(HEADER)}, got {(lines or [''])[0][:60]!r}")
     return Records.of(_in_one_time(_rows(path, lines)))
 
 
 def _rows(path: str | os.PathLike[str], lines: list[str]) -> Iterator[Row]:
     for number, line in enumerate(lines[1:], 2):
-        where = f"{path}: line {number}"
-        found = _parsed(where, line)
+        found = parse_json(line, f"{path}", ColocationError, line=number)
         if isinstance(found, dict) and "event" in found:
             continue
         if wrong := _fault(found):
-            raise ColocationError(f"{where}: {wrong}")
+            raise ColocationError(f"{path}:{number}: {wrong}")
         yield tuple(found)
 
 
@@ -235,10 +235,3 @@ def _in_one_time(rows: Iterable[Row]) -> Iterator[Row]:
             shift = latest - start + 1
         latest = max(latest, end + shift)
         yield region, job, rank, start + shift, end + shift, *more
-
-
-def _parsed(where: str, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        raise ColocationError(f"{where}: expecting JSON, got {line[:60]!r}") from None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 import html
 import io
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
+from itertools import chain
 
-from ...visible import csv_cell, visible
+from ...inputs.csvtext import write_csv
+from ...visible import visible
 from .accounts import Charge, Ledger
 
 __all__ = ["to_csv", "to_html", "to_json"]
@@ -25,11 +26,12 @@ def to_csv(ledger: Ledger, project: str | None = None) -> str:
     Words that a spreadsheet would take for a formula begin with an apostrophe.
     """
     stream = io.StringIO()
-    rows = csv.writer(stream, lineterminator="\n")
-    rows.writerow(_COLUMNS)
-    for one in ledger.charges(project):
-        safe = map(csv_cell, (one.job, one.rule, one.project, one.user))
-        rows.writerow([*safe, f"{one.amount:.6f}", f"{one.refunded:.6f}", _time(one), json.dumps(dict(one.basis))])
+    rows = (
+        (one.job, one.rule, one.project, one.user, f"{one.amount:.6f}", f"{one.refunded:.6f}", _time(one), basis)
+        for one in ledger.charges(project)
+        if (basis := json.dumps(dict(one.basis)))
+    )
+    write_csv(stream, chain([_COLUMNS], rows))
     return stream.getvalue()
 
 

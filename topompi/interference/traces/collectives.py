@@ -9,13 +9,14 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inputs.limits import current_limits
 from ...network import Tables
 from ...schedules import Network, Schedule, make
 from ...schedules.analysis.loads import messages_of
 from ..errors import InterferenceError
 from .operations import Operations
 
-__all__ = ["ALGORITHMS", "add_collective", "add_exchange", "messages_between", "steps_of"]
+__all__ = ["ALGORITHMS", "ALL_TO_EACH", "add_collective", "add_exchange", "messages_between", "steps_of"]
 
 # Algorithm of each collective: those of the libraries' small and medium messages, which depend on no network.
 ALGORITHMS = {
@@ -31,6 +32,7 @@ ALGORITHMS = {
     "scan": "doubling",
     "exscan": "doubling",
 }
+ALL_TO_EACH = ("alltoall", "allgather", "reduce_scatter")  # every rank sends, or passes on, a message for each rank
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 RankSteps = list[tuple[list[tuple[int, float]], list[tuple[int, float]]]]
@@ -53,6 +55,8 @@ def messages_between(
 
 
 def _schedule(collective: str, algorithm: str, size: int, root: int) -> Schedule:
+    if collective in ALL_TO_EACH:
+        current_limits().check("rows", size**2, f"{collective} of {size} ranks", InterferenceError)
     try:
         schedule = make(collective, algorithm, _one_switch(size), root)
         len(schedule.step)  # its rows are made when they are first read

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from .collectives import add_collective, add_exchange
+from ...inputs.limits import current_limits
+from ..errors import InterferenceError
+from .collectives import ALL_TO_EACH, add_collective, add_exchange
 from .operations import Operations
 
 __all__ = ["BYTE", "COLLECTIVES", "DOUBLE", "Collectives", "Rank", "WrongActionError", "number_of", "whole_of"]
@@ -18,6 +20,7 @@ TYPES = dict(
     )
 ) | {38: 4, 57: 1, 59: 8}
 BYTE, DOUBLE = 6, 0
+_TO_EACH = {*ALL_TO_EACH, "reducescatter", "alltoallv", "allgatherv"}
 _NUMBER = re.compile(r"[+-]?(\d++(?:\.\d*+)?|\.\d++)([eE][+-]?\d++)?")
 
 
@@ -45,14 +48,17 @@ class WrongActionError(ValueError):
 class Collectives:
     """The conversion of collective calls.
 
+    :ivar name: name of the trace.
     :ivar size: number of ranks.
     :ivar flops: flop/s of the recorded machine.
     :ivar algorithms: algorithm of each collective.
     """
 
+    name: str
     size: int
     flops: float
     algorithms: Mapping[str, str]
+    _messages = 0
 
     def collective(self, rank: Rank, action: str, words: list[str], line: int) -> None:
         """Add a rank's part of a collective call.
@@ -62,8 +68,11 @@ class Collectives:
         :param words: arguments of the action.
         :param line: line of the source.
         :raises WrongActionError: if an argument is wrong.
+        :raises InterferenceError: if all calls so far have more messages than the limit ``rows`` allows.
         """
         rank.calls += 1
+        self._messages += self.size if action in _TO_EACH else 2 * self.size.bit_length()
+        current_limits().check("rows", self._messages, f"{self.name}: messages of collectives", InterferenceError)
         COLLECTIVES[action](self, rank, action, words, line)
 
     def _add(self, rank: Rank, collective: str, nbytes: float, line: int, root: int = 0, flops: float = 0.0) -> None:

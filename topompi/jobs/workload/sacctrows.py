@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, combinations_with_replacement, islice
 
 from ...inputs import InputFile
+from ...inputs.csvtext import csv_fields
 from ...inputs.slurm.accounting import count_of, is_unknown, job_number, moment, span
 from ..errors import WorkloadError
 from .text import lines
@@ -55,7 +55,7 @@ def rows_of_text(
     first = next(numbered)
     where = f"{log.name}: line {first[0]}"
     mark = next((mark for mark in MARKS if mark in first[1]), "|" if columns else "")
-    names = [word.strip() for word in (_cut(first[1], mark) if mark else first[1].split())]
+    names = [word.strip() for word in (_cut(first[1], mark, where) if mark else first[1].split())]
     named = not names[0][:1].isdigit()
     if columns:
         names = list(columns)
@@ -105,7 +105,7 @@ def _rows_of_marks(log: InputFile, mark: str, names: list[str], numbered: Iterat
         job = len(words) > at_job and job_number(words[at_job].strip().partition(".")[0]) is not None
         if job and (len(words) == len(names) or (len(words) >= sure and _fits(names[:sure], words[:sure]))):
             return False
-        return is_long or len(_cut(" ".join(held), mark)) < len(names)
+        return is_long or len(_cut(" ".join(held), mark, log.name)) < len(names)
 
     return _split(log, mark, names, free, _joined(numbered, belongs) if free else numbered)
 
@@ -130,7 +130,8 @@ def _split(
     log: InputFile, mark: str, names: list[str], free: list[int], numbered: Iterator[tuple[int, str]]
 ) -> Iterator[Row]:
     for number, line in numbered:
-        where, words = f"{log.name}: line {number}", [word.strip() for word in _cut(line, mark)]
+        where = f"{log.name}: line {number}"
+        words = [word.strip() for word in _cut(line, mark, where)]
         if len(words) > len(names) and mark == ",":
             words = _glued(words, names)
         if len(words) == len(names) + 1 and not words[-1]:  # sacct --parsable ends each line with a separator
@@ -143,9 +144,9 @@ def _split(
             yield where, dict(zip(names, words, strict=True))
 
 
-def _cut(line: str, mark: str) -> list[str]:
+def _cut(line: str, mark: str, where: str) -> list[str]:
     """Split a line at a separator; commas within quotes are text."""
-    return next(csv.reader([line])) if mark == "," and '"' in line else line.split(mark)
+    return csv_fields(line, where, WorkloadError) if mark == "," and '"' in line else line.split(mark)
 
 
 def _glued(words: list[str], names: list[str]) -> list[str]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import islice
 
+from ...errors import SourceError
+from ...inputs import parse_json
 from ...views.picture.names import cut
 from .markup import LONG, bad, paragraph, text
 from .words import LEFT, span_words
@@ -34,9 +36,9 @@ def events(lines: Sequence[str], now: int) -> str:
 def _event(line: str, now: int) -> str:
     """Return a row of the log; a line that is no event of a daemon's log is shown as it is."""
     try:
-        fields = json.loads(line)
+        fields = parse_json(line, "log", SourceError)
         moment, level, event = (str(fields.pop(name)) for name in ("time", "level", "event"))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (SourceError, KeyError, TypeError, AttributeError):
         return f"<tr><td><td><td>{text(cut(line.strip(), LONGEST))}</tr>"
     others = {name: _plain(value) for name, value in fields.items() if name != "traceback"}
     words = (LEFT.get(value, value) if name in _SENTENCES else f"{name} {value}" for name, value in others.items())

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...errors import SourceError
+from ...inputs import open_begun
 from ..snapshot import Snapshot
 from .holdings import Holdings, Site
 from .whole import NO_LOG, digest, sections, whole_page
@@ -110,11 +111,11 @@ def last_lines(path: Path | None) -> tuple[list[str] | None, str]:
     if path is None:
         return None, NO_LOG
     try:
-        with open(path, "rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
+        with open_begun(path, SourceError, "the bridge's log").open() as stream:
+            size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - MOST_TAIL))
             text = stream.read(MOST_TAIL).decode("utf-8", errors="replace")
-    except OSError as error:
-        return None, f"The bridge's log cannot be read: {path}: {error.strerror or error}."
+    except SourceError as error:
+        return None, f"The bridge's log: {error}."
     lines = text.splitlines()
     return (lines[1:] if size > MOST_TAIL else lines), ""  # the first one may be cut

@@ -10,8 +10,10 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from importlib.resources import files
+from pathlib import Path
 
+from ...errors import SourceError
+from ...inputs import read_text
 from ..snapshot import SlurmJob, Snapshot
 from .events import events
 from .holdings import Holdings, Site
@@ -23,6 +25,7 @@ __all__ = ["page", "sections", "whole_page"]
 
 MOST_LINKS = 3  # links, or jobs, that a cell of a table names
 NO_LOG = "No bridge log was given: --log FILE names it."
+_PAGE = Path(__file__).with_name("page.html")
 _PLACE = re.compile(r"__([A-Z]+)__")  # in the template
 
 
@@ -52,7 +55,7 @@ def whole_page(name: str, found: Mapping[str, str], picture: str, now: int, ever
     :param every: seconds between two refreshes; 0 for a page that does not refresh itself.
     :param problem: reason for which the state is old, in words.
     """
-    template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+    template = read_text(_PAGE, SourceError, "a page")
     state = {"now": now, "every": every, "problem": problem, "picture": digest(picture)}
     script = re.search(r"<script>(.*?)</script>", template, re.DOTALL)
     assert script is not None  # of the template

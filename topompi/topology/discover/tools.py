@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from ...errors import SourceError
+from ...inputs import open_begun
 from ...inputs.writing import open_output
 from ...visible import last_first
 from .archive import Gathered
@@ -113,10 +114,10 @@ def _differ(one: Path, other: Path) -> str:
     :param one: path of the first report.
     :param other: path of the second report.
     """
-    with one.open(errors="replace") as before, other.open(errors="replace") as after:
-        lines = zip_longest(_facts(before), _facts(after), fillvalue="nothing")
-        return next((f"{old[:100]!r} became {new[:100]!r}" for old, new in lines if old != new), "")
+    lines = zip_longest(_facts(one), _facts(other), fillvalue="nothing")
+    return next((f"{old[:100]!r} became {new[:100]!r}" for old, new in lines if old != new), "")
 
 
-def _facts(lines: Iterable[str]) -> Iterator[str]:
-    return (line.rstrip() for line in lines if not line.startswith("#"))
+def _facts(report: Path) -> Iterator[str]:
+    lines = open_begun(report, SourceError, "a report").lines()
+    return (line.rstrip() for _, line in lines if not line.startswith("#"))

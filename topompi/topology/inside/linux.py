@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from ...inputs.kernel import kernel_text
 from .cpus import lowest, numbers_of, read_cpu_list
 from .values import CORE, NUMA, PACKAGE, Adapter, Inside, Part, guid_of
 
@@ -63,7 +64,7 @@ def _caches(root: Path, cpus: int) -> Iterator[Part]:
     for cpu in numbers_of(cpus):
         for folder in (root / f"devices/system/cpu/cpu{cpu}/cache").glob("index[0-9]*"):
             members, level = _list(folder / "shared_cpu_list"), _number(folder / "level")
-            if members and 1 <= level <= 5 and _text(folder / "type") != "Instruction":
+            if members and 1 <= level <= 5 and kernel_text(folder / "type") != "Instruction":
                 yield Part(f"L{level}", lowest(members), members)
 
 
@@ -71,30 +72,23 @@ def _adapters(root: Path) -> Iterator[Adapter]:
     for folder in (root / "class/infiniband").glob("*"):
         ports = sorted(folder.glob("ports/[0-9]*/gids/0"), key=lambda path: int(path.parts[-3]))
         with suppress(ValueError):
-            guid = guid_of(_text(folder / "node_guid"))
+            guid = guid_of(kernel_text(folder / "node_guid"))
             yield Adapter(folder.name, guid, tuple(_guids(ports)), _list(folder / "device/local_cpulist"))
 
 
 def _guids(paths: list[Path]) -> Iterator[str]:
     for path in paths:
         with suppress(ValueError):
-            yield guid_of(_text(path))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""
+            yield guid_of(kernel_text(path))
 
 
 def _list(path: Path) -> int:
     try:
-        return read_cpu_list(_text(path))
+        return read_cpu_list(kernel_text(path))
     except ValueError:
         return 0
 
 
 def _number(path: Path) -> int:
-    text = _text(path)
+    text = kernel_text(path)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1

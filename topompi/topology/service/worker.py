@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from ...errors import TopompiError
+from ...inputs.kernel import kernel_text
 from .bounds import Bounds
 from .generation import Generation
 from .requests import RequestError, answer_slow, encode, failure, parse_request
@@ -129,8 +130,7 @@ def _close_all_but(channel: int) -> None:
 
 def _limit_memory(count: int) -> None:
     """Limit the data memory of this process to ``count`` bytes more than it has now."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        now = int(file.read().split()[5]) * resource.getpagesize()
+    now = int(kernel_text("/proc/self/statm").split()[5]) * resource.getpagesize()
     with suppress(OSError, ValueError):  # if a lower limit is already in force
         resource.setrlimit(resource.RLIMIT_DATA, (now + count, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 
 from ...errors import SourceError
 from ...inputs import InputFile
+from ...inputs.csvtext import csv_fields
 from ..discovery import Discovery, Report
 from ..fabric import infiniband_rate
 from ..hostnaming import Adapter
@@ -96,11 +96,12 @@ class _Reader:
             if word.startswith(("START_", "END_")):
                 section, columns = word[6:] if word.startswith("START_") else "", None
             elif section in ("NODES", "PORTS", "LINKS") and word:
-                values = [value.strip() for value in next(csv.reader([line], skipinitialspace=True), [])]
+                place = f"{self.text.name}:{number}"
+                values = [value.strip() for value in csv_fields(line, place, SourceError)]
                 if columns is None:
                     columns = [value.lower() for value in values]
                 else:
-                    yield section, f"{self.text.name}:{number}", dict(zip(columns, values, strict=False))
+                    yield section, place, dict(zip(columns, values, strict=False))
 
     def _node(self, row: Row, place: str) -> None:
         identity = _guid(row, "nodeguid")

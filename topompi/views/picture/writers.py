@@ -6,6 +6,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ...errors import SourceError
+from ...inputs import read_text
 from ...inputs.figures import save_figure
 from ...inputs.writing import write_text
 from ...schedules.drawing.svg import Canvas
@@ -67,7 +69,7 @@ def svg(scene: Scene) -> str:
 
 def html(scene: Scene) -> str:
     """Write a scene as an HTML page; the wheel zooms, dragging moves, and pointing at a box shows only its links."""
-    page = _PAGE.read_text(encoding="utf-8")
+    page = read_text(_PAGE, SourceError, "a page")
     return page.replace("{{title}}", unmarked(escape(scene.title))).replace("{{picture}}", svg(scene))
 
 
