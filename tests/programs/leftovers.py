@@ -124,9 +124,8 @@ def a_request_that_one_rank_refuses_meets_no_later_one(executor):
     for algorithm in ("doubling", "ring"):
         for receive in (fixed(BLOCK) if RANK == LAST else np.zeros(BLOCK), np.zeros(BLOCK)):
             own = np.full(BLOCK, RANK + 1.0)
-            try:
-                request = running.prepare(executor, "Allreduce", algorithm, (own, receive, MPI.SUM))
-            except BufferError:
+            request = running.prepare(executor, "Allreduce", algorithm, (own, receive, MPI.SUM))
+            if request is None:  # the library's own method is called then, which refuses the buffer
                 assert RANK == LAST
                 continue
             request.Start()

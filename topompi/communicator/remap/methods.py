@@ -48,6 +48,7 @@ def remap(
     ``topompi.mapping_report`` of the result describes it. The caller frees the result, even if the order did not
     change.
 
+    :param comm: the communicator.
     :param graph: the bytes that each rank sends to each other: a ``mapping.graph.CommunicationGraph``, a networkx
         graph, a matrix (row sends to column), or the name of a file in any format that ``topompi map`` reads.
     :param objective: the number to minimise: ``hop-bytes``, each message's bytes times its hops, summed; or
