@@ -24,6 +24,7 @@ __all__ = ["GraphFileError", "read_edges", "read_graph"]
 # whose lines of three or four numbers look like a METIS header.
 _FORMATS = ["npz", "topoprof", "jsonprofile", "matrixmarket", "monitoring", "attributed", "pairlist", "dense"]
 _FORMATS += ["adjacency", "metis", "edgelist"]
+_LOOSE = ("pairlist", "dense", "adjacency", "metis", "edgelist")  # have no mark of their own: numbers or pairs of words
 
 
 @cache
@@ -81,10 +82,11 @@ def read_edges(
         if monitoring.is_run(Path(path)):
             return monitoring.read_run(Path(path), [] if notes is None else notes)
         file = GraphFile.open(path, columns, size)
-        if kind := foreign(file.data[:HEAD_BYTES], ("GraphFileError",)):
-            raise GraphFileError(f"{file.name}: expecting a communication graph, got {kind}")
-        for form in _formats():
+        for name, form in zip(_FORMATS, _formats(), strict=True):
             if form.recognise(file):
+                kind = foreign(file.data[:HEAD_BYTES], ("GraphFileError",)) if name in _LOOSE else ""
+                if kind:
+                    raise GraphFileError(f"{file.name}: expecting a communication graph, got {kind}")
                 edges: Edges = form.read(file)
                 if notes is not None:
                     notes += file.notes

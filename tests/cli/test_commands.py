@@ -104,10 +104,10 @@ def test_help_imports_no_command_and_a_command_no_other_group():
     ("words", "most"),
     [
         ("--help", 16),
-        ("topology show --help", 144),
-        ("map --help", 147),
-        ("jobs check --help", 158),
-        ("schedule --help", 166),
+        ("topology show --help", 154),
+        ("map --help", 151),
+        ("jobs check --help", 167),
+        ("schedule --help", 174),
         ("profile --help", 144),
     ],
 )

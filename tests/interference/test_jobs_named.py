@@ -100,7 +100,7 @@ def test_a_job_without_times_has_bytes_and_no_class_and_says_what_to_add(tmp_pat
     text = recorded(tmp_path / name, 0.0) if name == "run.topoprof" else f"P={tmp_path / name}"
     (tmp_path / name).write_text(WITHOUT_TIMES[name]) if name in WITHOUT_TIMES else None
     where = ("--cluster", "xgft:1,8;1,2")
-    (job,) = json.loads(run(text, *where, "--json", "--plot", tmp_path / "usage.svg"))["jobs"]
+    (job,) = json.loads(run(text, *where, "--json", "--plot", tmp_path / "usage.svg").splitlines()[0])["jobs"]
     assert job["class"] is job["usage"] is job["base_seconds"] is None
     assert job["levels"][1]["nbytes"] > 0
     assert [level[key] for level in job["levels"] for key in ("injection", "usage", "busiest_cut", "busiest_link")] == (
@@ -108,7 +108,7 @@ def test_a_job_without_times_has_bytes_and_no_class_and_says_what_to_add(tmp_pat
     )
     assert "P: no class: no times of computation: add burst=S" in run(text, *where)
     for option in ("burst=0", "burst=2", "base=3"):
-        (timed,) = json.loads(run(f"{text}@{option}", *where, "--json"))["jobs"]
+        (timed,) = json.loads(run(f"{text}@{option}", *where, "--json").splitlines()[0])["jobs"]
         assert timed["class"] in CLASSES
         assert timed["levels"][1]["nbytes"] == job["levels"][1]["nbytes"]
 

@@ -50,6 +50,6 @@ def test_a_program_is_run_as_python_runs_it(tmp_path, program):
 
     natively, ours = told(), told("-m", "topompi")
     if program[0] == "no_such.py/":
-        assert natively[0] == ours[0] == 2
+        assert (natively[0], ours[0]) == (2, 1)  # 1 as of python -m mpi4py
     else:
         assert ours == natively

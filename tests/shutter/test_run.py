@@ -357,7 +357,7 @@ def test_nothing_stays_stopped_and_no_signal_is_lost_when_the_daemon_is_killed_i
     ("words", "told"),
     [
         ([], "expecting --job, --jobs or --cgroups, got none"),
-        (["--job", "a"], "expecting NAME=TARGET, where TARGET is pgid:NUMBER"),
+        (["--job", "a"], "--job: expecting NAME=TARGET, got 'a'"),
         (["--job", "a=pgid:7", "--source", "x"], "expecting one of auto, perf, counter, calls, clock"),
         (["--job", "a=pgid:7", "--length", "0"], "expecting length above 0"),
         (["--job", "a=pgid:7", "--user", "nobody-of-this-name"], "expecting"),

@@ -149,6 +149,7 @@ class PersistentRequest(_PlanRequest, NativePrequest):
         request = cls(_itself().Ssend_init(NOTHING, 0, tag))
         request._run, request._error, request._tag, request._message = run, None, tag, None
         aside.startable[tag] = request
+        aside.begin_started = begin_started  # the thread's module cannot import this one, which needs the thread
         aside.wake()
         return request
 
@@ -251,6 +252,3 @@ def after(earlier: PlanRequest) -> Resumable:
     While the earlier one is active, ``ResumableRun.finish`` tests all active runs in turn, so that no call waits.
     """
     return Resumable(lambda: None, (), lambda: earlier.ended)
-
-
-aside.begin_started = begin_started

@@ -63,13 +63,19 @@ _TEXT: tuple[tuple[str, ...], ...] = (
         "an explicit resource file (ERF) of jsrun, which maps ranks: topompi map compare reads it",
         "RankFileError",
     ),
-    (r"rank\s+\d+\s*=\s*\S+", "a rank file of Open MPI: topompi map compare reads it", "RankFileError"),
+    (
+        r"rank\s+\d+\s*=\s*\S+",
+        "a rank file of Open MPI: topompi map compare reads it",
+        "RankFileError",
+        "MapCommandError",
+    ),
     (
         _FIRST + r"-(n|np)\s+\d+\s+(?!.*plane=)\S",
         "a configuration file of mpiexec (MPMD): write its hosts as lines HOST:COUNT",
     ),
     (
-        _FIRST + r"((\*|\d{1,6}(,\d{1,6}|-\d{1,6}(?![\d-]))[\d,-]{0,200})[ \t]+[A-Za-z./]\S*|\d{1,6}[ \t]+\.{0,2}/\S+)",
+        _FIRST
+        + r"((\*|\d{1,6}-\d{1,6}(?![\d-])[\d,-]{0,200})[ \t]+[A-Za-z./]\S*|\d{1,6}[\d,-]{0,200}[ \t]+\.{0,2}/\S+)",
         "a configuration of srun --multi-prog, which names no hosts: Slurm's host file has one per rank",
     ),
     (
@@ -262,7 +268,7 @@ def _recognised(data: bytes) -> tuple[str, tuple[str, ...]] | None:
     for pattern, name, readers in _PATTERNS:
         if pattern.search(text):
             return name, readers
-    if text.lstrip()[:1] not in ("{", "[") or text.lstrip().startswith('{"topompi"'):
+    if text.lstrip()[:1] not in ("{", "["):
         return None
     fields = set(_FIELD.findall(text))
     known = next(((name, tuple(readers)) for keys, name, *readers in _JSON_KEYS if keys <= fields), None)

@@ -20,6 +20,7 @@ from .targets import Groups, Tree, start_of_process
 __all__ = ["PLACES", "slurm_job"]
 
 PLACES = ("/sys/fs/cgroup/system.slice/slurmstepd.scope", "/var/spool/slurmd", "/var/spool/slurm/slurmd")
+_PATIENCE = struct.pack("@ll", 1, 0)  # struct timeval: seconds and microseconds that a full queue is awaited
 _PEER = struct.Struct("iII")  # struct ucred: pid, user, group
 
 
@@ -72,11 +73,13 @@ class SlurmSteps(Tree):
         key = (entry.name, entry.inode())
         if key not in self._known:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
-                asked.settimeout(1.0)
+                asked.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _PATIENCE)
                 try:
                     asked.connect(entry.path)
                 except (ConnectionRefusedError, FileNotFoundError):
                     return 0  # a step that died left its socket
+                except BlockingIOError:
+                    return 0  # it answers nobody now, and is asked again at the next look
                 pid, user, _ = _PEER.unpack(asked.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
             if user != 0:
                 raise OSError(f"expecting a socket of root's, got one of user {user} at {entry.path}")
