@@ -81,7 +81,7 @@ def test_a_recorded_run_computes_while_it_does_not_send(seconds, nbytes, iterati
 
 def test_a_recorded_run_has_the_class_of_its_run_time(tmp_path):
     jobs = [recorded(tmp_path / f"{at}.topoprof", at).replace("P=", f"P{at}=") for at in (0.001, 0.01, 1)]
-    told = json.loads(run(*jobs, "--cluster", "xgft:4,6;1,1", "--json"))["jobs"]
+    told = json.loads(run(*jobs, "--cluster", "xgft:4,6;1,1", "--json").splitlines()[0])["jobs"]
     assert [job["class"] for job in told] == ["extreme", "moderate", "low"]
     usages = [job["usage"] * job["base_seconds"] for job in told]
     assert usages == pytest.approx([usages[0]] * 3)
