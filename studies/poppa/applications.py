@@ -88,7 +88,7 @@ def applications(seed: int = 58) -> tuple[Application, ...]:
 
 def literal(groups: Groups) -> float:
     """Return the source's algorithm 4 word for word: one window per region, no correction; 1 if no shutter passes."""
-    terms = METHODS["filtered"](groups, DELTA, True)
+    terms = METHODS["filtered"](groups.only(groups.alone), DELTA, True)
     value = float(terms.value(terms.rows.sum(axis=1)))
     return value if np.isfinite(value) else 1.0
 
