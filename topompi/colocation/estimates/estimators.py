@@ -60,7 +60,7 @@ class Estimate:
         """Reason why the interval is far wider than by noise; empty if it is not."""
         if not self.total:
             return "no shutter in which the job ran alone: nothing is known"
-        return TOO_SHORT if self.hidden > DOUBT else ""
+        return TOO_SHORT if self.hidden > DOUBT or self.low == 0 else ""
 
     @property
     def degradation(self) -> float:
@@ -132,7 +132,10 @@ def estimate(
     found = Estimate(method, value, low, high, kept, total, fallback)
     if method == "filtered":
         found = _unbiased(found, groups, delta, absolute, correct)
-    return _warmed(found, coldness(groups, terms_of, is_steady(groups, delta, absolute), seed))
+    return _warmed(
+        found,
+        coldness(groups, terms_of, is_steady(groups, delta, absolute), seed, paired=method in ("balanced", "local")),
+    )
 
 
 def _terms_of(
@@ -155,7 +158,8 @@ def _warmed(found: Estimate, cold: Coldness) -> Estimate:
     least = min(value, max(0.0, value - warm * (found.performance - found.low)))
     hidden = min(least, found.performance * (cold.high - cold.share))
     above = warm * (found.high - found.performance) + found.performance * max(0.0, cold.share - cold.low)
-    return replace(found, performance=value, low=least - hidden, high=value + above, hidden=hidden)
+    high = value + above if math.isfinite(above) else max(1.0, value)
+    return replace(found, performance=value, low=least - hidden, high=high, hidden=hidden)
 
 
 def _needs_windows(groups: Groups, delta: float, absolute: bool) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,9 @@ class Coldness:
 UNKNOWN = Coldness(0.0, 0.0, 1.0)
 
 
-def coldness(groups: Groups, terms_of: Callable[[Groups], Terms], steady: NDArray[np.bool_], seed: int) -> Coldness:
+def coldness(
+    groups: Groups, terms_of: Callable[[Groups], Terms], steady: NDArray[np.bool_], seed: int, *, paired: bool = True
+) -> Coldness:
     """Compare an estimate with that by the latest rates alone, of the same shutters, by a bootstrap over them.
 
     A rise of up to ``SURE`` standard errors is noise, and more is shrunk by the noise (positive part of James and
@@ -54,8 +56,20 @@ def coldness(groups: Groups, terms_of: Callable[[Groups], Terms], steady: NDArra
     :param terms_of: terms of the estimate by the usual windows.
     :param steady: whether each shutter has equal rates on both sides, shape (n,).
     :param seed: seed of the bootstrap.
+    :param paired: whether the estimate weights phases by time; if not, late rates replace the usual ones in it.
     """
-    found = [_rise(groups.only(kept), late[kept], terms_of, gap, seed) for kept, late, gap in _sources(groups, steady)]
+
+    def rested(of: Groups, late: Reals) -> Terms:
+        if paired:
+            return _rested(of, late)
+        rates = of.rates.copy()
+        rates[1] = late[:, None]
+        return terms_of(replace(of, rates=rates))
+
+    found = [
+        _rise(terms_of(groups.only(kept)), rested(groups.only(kept), late[kept]), gap, seed)
+        for kept, late, gap in _sources(groups, steady)
+    ]
     if found and found[0].share > 0:
         return found[0]  # long shutters have seen what short ones may not see
     return min(found, key=lambda one: one.high - one.share, default=UNKNOWN)
@@ -72,8 +86,7 @@ def _sources(groups: Groups, steady: NDArray[np.bool_]) -> list[tuple[NDArray[np
     return found
 
 
-def _rise(groups: Groups, late: Reals, terms_of: Callable[[Groups], Terms], gap: float, seed: int) -> Coldness:
-    early, rested = terms_of(groups), _rested(groups, late)
+def _rise(early: Terms, rested: Terms, gap: float, seed: int) -> Coldness:
     at = len(early.rows) // 2
 
     def join(*means: Reals) -> Reals:
