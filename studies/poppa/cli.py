@@ -10,6 +10,8 @@ __all__ = ["main"]
 
 STUDIES = {
     "model": "the source's table beside simulated jobs with phases; 12 x 12 pairs, 2 to 8 jobs on a node",
+    "coverage": "intervals and errors of the estimates beside the truth, over caches, phases, speeds and lengths",
+    "evict": "real pairs whose working sets empty each other's caches, with and without long shutters, on this machine",
     "pairs": "real pairs of kernels on this machine's cores: the shutter's estimates beside solo and shared runs",
     "recovery": "how long caches take to warm up after a stop, on this machine",
     "overhead": "the time that shutters of several lengths cost, on this machine, beside equations 9 and 10",
@@ -26,6 +28,6 @@ def main(arguments: Sequence[str]) -> int:
         listed = "".join(f"\n  {name:<8} {about}" for name, about in STUDIES.items())
         print(f"studies poppa: expecting a study, got {[*arguments[:1]] or 'none'}; studies:{listed}", file=sys.stderr)
         return 2
-    if arguments[0] == "model":
-        return int(import_module("studies.poppa.model").main(arguments[1:]))
+    if arguments[0] in ("model", "coverage"):
+        return int(import_module(f"studies.poppa.{arguments[0]}").main(arguments[1:]))
     return int(import_module("studies.poppa.real").main(arguments))

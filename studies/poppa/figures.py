@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from studies.tables import Table
 from topompi.colocation import estimate
 from topompi.colocation.estimates.overhead import asleep, dilated
 
+from .former import former_estimate
 from .overhead import LENGTHS, PAUSE
 from .pairs import Result
 
-__all__ = ["TABLES", "of_pair", "of_recovery"]
+__all__ = ["TABLES", "of_evicted", "of_pair", "of_recovery"]
 
 METHODS = ("balanced", "unfiltered", "filtered", "local")
 GOAL = 0.03
@@ -44,6 +45,21 @@ def _job(one: Result) -> Results:
 def of_recovery(one: Result) -> Results:
     """Return the rate alone by window since the neighbour's stop, and the rate before, over the rate alone for long."""
     return _job(one)
+
+
+def of_evicted(results: Sequence[Result]) -> Results:
+    """Return the measured performance of both jobs, and estimates now and formerly, with and without long shutters."""
+    jobs = []
+    for one in results:
+        groups = one.groups.only(one.groups.alone)
+        logs = {"with": groups, "without": replace(groups, warm=None)}
+        made = {
+            f"{name} {words}": asdict(of(log))
+            for words, log in logs.items()
+            for name, of in (("new", estimate), ("former", former_estimate))
+        }
+        jobs.append({"job": one.job, "beside": one.beside, "ratios": one.ratios.tolist(), "estimates": made})
+    return {"jobs": jobs}
 
 
 def _middle(values: Sequence[float], of: Callable[..., Any]) -> tuple[float, float, float]:
@@ -108,6 +124,16 @@ def _recovery(results: Results) -> Iterator[Table]:
     yield "poppa recovery", ("beside triad", "measured performance", "before", *(f"to {end} ms" for end in ends)), rows
 
 
+def _evicted(results: Results) -> Iterator[Table]:
+    rows = []
+    names = [f"{name} {words}" for words in ("with", "without") for name in ("new", "former")]
+    for one in (job for name, found in results.items() if name.startswith("evict ") for job in found["jobs"]):
+        made = [one["estimates"][name] for name in names]
+        spans = [_span(each["performance"], each["low"], each["high"]) for each in made]
+        rows.append([f"{one['job']} beside {one['beside']}", _span(*_middle(one["ratios"], np.mean)), *spans])
+    yield "poppa evict", ("job", "measured performance", *(f"{name} long shutters" for name in names)), rows
+
+
 def _overhead(results: Results) -> Iterator[Table]:
     rows = []
     for length in LENGTHS:
@@ -131,5 +157,6 @@ def _overhead(results: Results) -> Iterator[Table]:
 TABLES: dict[str, Callable[[Results], Iterator[Table]]] = {
     "pairs": _pairs,
     "recovery": _recovery,
+    "evict": _evicted,
     "overhead": _overhead,
 }

@@ -1,4 +1,4 @@
-"""``python -m studies poppa pairs|recovery|overhead``: real pairs under the shutter, caches after a stop, overhead."""
+"""``python -m studies poppa pairs|recovery|evict|overhead``: real pairs under the shutter, caches, overhead."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ PAIRS = (
     ("triad", "sparse"), ("triad", "random"), ("triad", "stencil"), ("triad", "phases-1"), ("triad", "phases-10"),
 )  # fmt: skip
 RECOVERED = ("random", "stencil", "triad")  # kernels whose first milliseconds alone are measured, beside the triad
+EVICTED = (("random", "random"), ("random", "triad"), ("random", "stencil"))  # kernels that empty each other's caches
 # 32 windows of 3.2 ms per region show how long caches take to warm up after the neighbour has stopped.
 LONG = Rhythm(cycles=5, watched=3.0, length=3.2, repeats=32, warm=0)
 Job = tuple[str, Callable[[], dict[str, Any]]]
@@ -74,6 +75,9 @@ def _jobs(given: argparse.Namespace) -> Iterator[Job]:
     elif given.part == "recovery":
         for name in RECOVERED:
             yield f"recovery {name}", partial(_recovery, name)
+    elif given.part == "evict":
+        for names in EVICTED:
+            yield f"evict {'/'.join(names)}", partial(_evicted, names, Rhythm(given.cycles))
     else:
         for length in LENGTHS:
             yield f"overhead {length:g}", partial(measure_overhead, length, given.cycles)
@@ -81,6 +85,10 @@ def _jobs(given: argparse.Namespace) -> Iterator[Job]:
 
 def _pair(names: tuple[str, str], rhythm: Rhythm) -> dict[str, Any]:
     return figures.of_pair(measure(names, rhythm))
+
+
+def _evicted(names: tuple[str, str], rhythm: Rhythm) -> dict[str, Any]:
+    return figures.of_evicted(measure(names, rhythm))
 
 
 def _recovery(name: str) -> dict[str, Any]:

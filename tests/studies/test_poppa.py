@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +108,13 @@ def test_results_of_fewer_cycles_are_not_taken_for_those_of_more(tmp_path: Path,
     kept.write_text(json.dumps({"pair null/null": {"jobs": []}}))  # by an earlier version
     assert real.main(["pairs", "--only", "null/null", "--results", str(kept)]) == 1
     assert "got unknown cycles" in capsys.readouterr().err
+
+
+def test_the_table_of_emptied_caches_has_estimates_with_and_without_long_shutters_and_the_former_ones():
+    one = _result("random", 0.7, 0.7)
+    warm = np.where(np.arange(40) % 4 == 1, 1250.0, np.nan)
+    found = figures.of_evicted([replace(one, groups=replace(one.groups, warm=warm))])
+    ((_, head, rows),) = figures.TABLES["evict"]({"evict random/triad": found})
+    (row,) = list(rows)
+    assert len(row) == len(head)
+    assert [cell[:5] for cell in row[1:]] == ["0.700", "0.560", "0.560", "0.700", "0.700"]

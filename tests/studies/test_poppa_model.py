@@ -10,6 +10,7 @@ import pytest
 from studies.__main__ import main
 from studies.poppa.applications import applications, cells_of, literal
 from studies.poppa.cli import STUDIES
+from studies.poppa.coverage import LENGTHS, REFILLS
 from tests.colocation.estimates.test_estimators import noisy
 from tests.studies.test_studies import rows_between
 
@@ -21,6 +22,13 @@ def test_the_page_has_the_studies_tables_and_no_demand_fails():
         one.name for one in applications()
     ]
     assert [row[0] for row in rows_between("poppa crowds", "prices-model.md")[2:]] == list("2345678")
+
+
+def test_no_case_of_the_grid_has_fewer_than_90_of_100_intervals_with_the_truth():
+    rows = rows_between("poppa coverage", "prices-model.md")
+    least = rows[0].index("coverage: least, mean, new")
+    assert len(rows) == 2 + len(REFILLS) * len(LENGTHS)
+    assert all(int(row[least].partition("%")[0]) >= 90 for row in rows[2:])
 
 
 def test_phases_of_1_ms_are_found_by_balanced_and_not_by_the_source():

@@ -127,7 +127,7 @@ def test_long_steady_phases_have_the_performance_of_their_times():
     assert estimate(groups, "unfiltered").performance == pytest.approx(5 / 6, abs=0.015)
 
 
-@pytest.mark.parametrize("method", ["local", "unfiltered", "steady", "filtered"])
+@pytest.mark.parametrize("method", ["local", "unfiltered", "filtered"])
 @pytest.mark.parametrize("noise", [0.005, 0.01, 0.02])
 def test_without_interference_the_bias_is_below_half_a_percent(method, noise):
     assert abs(estimate(noisy(1.0, noise), method).performance - 1) < 0.005
@@ -153,8 +153,8 @@ def test_too_few_groups_fall_back_and_the_result_says_so():
     assert (found.method, found.total) == ("unfiltered", 40)
     assert found.fallback == "0 of 40 shutters pass filtered: unfiltered"
     nothing = estimate(Groups(np.empty((3, 0, 1))))
-    assert nothing.performance == 1
-    assert nothing.fallback
+    assert (nothing.performance, nothing.low, nothing.high) == (1, 0, 1)
+    assert "nothing is known" in nothing.doubt
 
 
 def test_the_interval_holds_the_truth_about_as_often_as_it_says_and_is_seeded():
@@ -306,7 +306,7 @@ def on_each_node(milliseconds: float, rounds: int, nodes: int = 60) -> tuple[lis
     return [Groups(part) for part in parts], float(found.performance[0])
 
 
-@pytest.mark.parametrize("method", ["local", "steady", "unfiltered"])
+@pytest.mark.parametrize("method", ["local", "unfiltered"])
 @pytest.mark.parametrize("shutters", [8, 20, 100])
 def test_the_interval_covers_the_truth_as_often_as_it_says_under_noise(method, shutters):
     found = [estimate(noisy(0.8, 0.02, shutters, seed), method) for seed in range(150)]

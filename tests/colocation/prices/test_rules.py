@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from tests.colocation.estimates.test_estimators import drawn
 from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
-from topompi.colocation.estimates.estimators import Estimate, estimate
+from topompi.colocation.estimates.estimators import NOTHING, Estimate, estimate
 from topompi.colocation.estimates.model import Phase, Shutter, simulate
 from topompi.colocation.estimates.overhead import asleep, dilated
 from topompi.colocation.estimates.records import groups_of
+from topompi.colocation.prices.billing import bill
 from topompi.colocation.prices.rules import RULES, Run, charged_cores, find_factor, price
 
 
@@ -55,8 +56,21 @@ def test_prices_are_in_order_and_the_estimate_of_the_truth_gives_the_oracles(per
 
 def test_a_job_that_seems_faster_beside_others_pays_no_more_and_its_estimate_is_kept():
     found = price(HALF, 1.0, known(1.2))
-    assert found.amount == price(HALF, 1.0, None).amount == 3200
+    assert found.amount == price(HALF, 1.0).amount == 3200
     assert (found.performance, found.raw) == (1.0, 1.2)
+
+
+@given(st.floats(1e-3, 1e6), st.integers(1, 1000), st.floats(0, 0.9))
+@examples(20)
+def test_a_job_without_a_shutter_pays_the_full_price_and_may_have_lost_anything(seconds, cores, stopped):
+    run = Run("a", seconds, cores, stopped=stopped)
+    found = price(run, 3.0)
+    assert found.amount == found.high == price(run, 3.0, rule="as-usual").amount
+    assert found.low < 1e-9 * found.amount
+    (charged,) = bill([], [run], 3.0)
+    assert charged.price == found
+    assert "full price" in charged.basis["why"]
+    assert (charged.basis["low"], charged.basis["high"], charged.basis["shutters"]) == (0, 1, 0)
 
 
 def test_the_overhead_of_the_shutter_is_not_charged():
@@ -116,4 +130,4 @@ def test_cores_are_whole_nodes_and_impossible_runs_are_refused():
     assert [charged_cores(cores, 16) for cores in (1, 16, 17)] == [16, 16, 32]
     assert "seconds" in refusal(Run, "a", -1.0, 1, error=ColocationError)
     assert "cores" in refusal(Run, "a", 1.0, 0, error=ColocationError)
-    assert "run time alone" in refusal(price, Run("a", 1.0, 1), 1.0, None, "oracle", error=ColocationError)
+    assert "run time alone" in refusal(price, Run("a", 1.0, 1), 1.0, NOTHING, "oracle", error=ColocationError)

@@ -150,9 +150,8 @@ def _granted(text: str) -> tuple[str, str, float]:
 
 
 def _facts(one: Bill) -> dict[str, Any]:
-    found = None if one.found is None else asdict(one.found)
     prices = {"price": asdict(one.price) | {"discount": one.price.discount}, "usual": one.usual.amount}
-    return asdict(one.run) | prices | {"estimate": found, "basis": one.basis}
+    return asdict(one.run) | prices | {"estimate": asdict(one.found), "basis": one.basis}
 
 
 def _print(bills: list[Bill], rule: str) -> None:
@@ -164,7 +163,7 @@ def _print(bills: list[Bill], rule: str) -> None:
     for one in bills:
         run, found = one.run, one.found
         cells = [run.job, run.project or "-", f"{run.cores:,}", f"{run.seconds / 3600:,.2f}", f"{one.price.raw:.3f}"]
-        cells += [f"{found.low:.3f}-{found.high:.3f}", f"{found.kept:,}/{found.total:,}"] if found else ["-", "-"]
+        cells += [f"{found.low:.3f}-{found.high:.3f}", f"{found.kept:,}/{found.total:,}"]
         cells += [f"{one.price.amount:,.2f}", f"{one.price.low:,.2f}-{one.price.high:,.2f}"]
         table.add_row(*cells, f"{one.usual.amount:,.2f}", f"{100 * one.price.discount:.1f} %")
         if why := one.basis.get("why"):

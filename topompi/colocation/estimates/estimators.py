@@ -1,14 +1,14 @@
 """Estimates of a job's performance beside others, as a share of its performance alone, from records of the shutter.
 
 Performance is ``T_solo / T_co``: 1 without interference, 0.5 if the job takes twice the time. Estimators of POPPA:
-``by_cycles`` (equation 5), ``by_rates`` (6), ``unfiltered`` (8) and ``filtered`` (algorithm 4). Three are ours:
-``steady``, without the selection that biases algorithm 4, ``local``, which weights phases by time, and ``balanced``,
-a mean of local ratios and ``unfiltered``.
+``by_cycles`` (equation 5), ``by_rates`` (6), ``unfiltered`` (8) and ``filtered`` (algorithm 4). Two are ours:
+``local``, which weights phases by time, and ``balanced``, a mean of local ratios and ``unfiltered``.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 
 from ..errors import ColocationError
 from .intervals import interval
-from .methods import LEAST, METHODS, steady_terms, unfiltered_terms
+from .methods import LEAST, METHODS, Terms, is_steady
 from .records import Groups
-from .warmth import warmed
+from .warmth import STEADY, Coldness, coldness
 
-__all__ = ["DELTA", "METHODS", "Estimate", "by_cycles", "by_rates", "estimate", "filter_bias", "noise_of"]
+__all__ = ["DELTA", "METHODS", "NOTHING", "Estimate", "by_cycles", "by_rates", "estimate", "filter_bias", "noise_of"]
 
 DELTA = 0.05  # of the source: absolute for instructions per cycle, relative to the rate alone for other rates
 SHARE = 0.1  # of all shutters that must pass a filter
-STEADY = 0.55  # of all shutters that must be steady for `local` with one window per region
+DOUBT = 0.1  # performance that cold caches may hide without a word
+TOO_SHORT = "too short to tell cold caches from a slow job: longer shutters, or more long ones, would (--warm)"
 Reals = NDArray[np.float64]
 
 
@@ -34,13 +35,14 @@ class Estimate:
 
     :param method: name of the estimator that gave the value.
     :param performance: the estimate, unclamped: above 1 if the job seems faster beside others.
-    :param low: lower end of the interval of 95 %.
+    :param low: lower end of the interval of 95 %, at least 0.
     :param high: upper end of the interval of 95 %.
     :param kept: number of shutters in which the job ran alone and that the estimator used.
     :param total: number of shutters in which the job ran alone.
     :param fallback: reason why another estimator than the requested one was used; empty if it was not.
     :param bias: expected error of ``performance`` by the selection of shutters under the measured noise; 0 if
         the estimator selects none by the rate alone.
+    :param hidden: part of the interval below ``performance`` that stands for cold caches, not for noise.
     """
 
     method: str
@@ -51,6 +53,14 @@ class Estimate:
     total: int
     fallback: str = ""
     bias: float = 0.0
+    hidden: float = 0.0
+
+    @property
+    def doubt(self) -> str:
+        """Reason why the interval is far wider than by noise; empty if it is not."""
+        if not self.total:
+            return "no shutter in which the job ran alone: nothing is known"
+        return TOO_SHORT if self.hidden > DOUBT or self.low == 0 else ""
 
     @property
     def degradation(self) -> float:
@@ -61,6 +71,9 @@ class Estimate:
     def dilation(self) -> float:
         """``T_co / T_solo``."""
         return 1 / self.performance
+
+
+NOTHING = Estimate("none", 1.0, 0.0, 1.0, 0, 0, hidden=1.0)
 
 
 def by_cycles(solo: float, shared: float) -> float:
@@ -91,8 +104,9 @@ def estimate(
     """Estimate the performance of a job, with an interval of 95 % by a block bootstrap over its shutters.
 
     The unfiltered estimate replaces a filter that fewer than 10 shutters, or fewer than a tenth of all, pass, and
-    ``balanced`` and ``local`` if there is one window per region and most shutters cross a phase boundary. Without a
-    shutter the performance is 1.
+    ``balanced`` and ``local`` if there is one window per region and most shutters cross a phase boundary. The interval
+    includes what the neighbours may have taken from the caches and no shutter has shown. Without a shutter the result
+    is ``NOTHING``.
 
     :param groups: rates of the job by shutter.
     :param method: name in ``METHODS``.
@@ -105,26 +119,47 @@ def estimate(
     """
     if method not in METHODS:
         raise ColocationError(f"estimator: expecting one of {', '.join(METHODS)}, got {method!r}")
-    total = int(groups.alone.sum())
-    if not total:
-        return Estimate(method, 1.0, 1.0, 1.0, 0, 0, "no shutter in which the job ran alone: taken as undisturbed")
+    if not groups.alone.any():
+        return NOTHING
     # Around shutters of other jobs the daemon runs on their cores, so that the rates beside others are not comparable.
-    groups, cold = warmed(groups.only(groups.alone))
+    groups = groups.only(groups.alone)
     absolute = groups.per_cycle if absolute is None else absolute
-    terms = METHODS[method](groups, delta, absolute)
-    kept, fallback = int((terms.rows[1] > 0).sum()), ""
+    terms_of, method, kept, fallback = _terms_of(groups, method, delta, absolute)
+    terms = terms_of(groups)
+    low, high = interval(terms, seed)
+    value = float(terms.value(terms.rows.sum(axis=1)))
+    total = groups.rates.shape[1]
+    found = Estimate(method, value, low, high, kept, total, fallback)
+    if method == "filtered":
+        found = _unbiased(found, groups, delta, absolute, correct)
+    return _warmed(
+        found,
+        coldness(groups, terms_of, is_steady(groups, delta, absolute), seed, paired=method in ("balanced", "local")),
+    )
+
+
+def _terms_of(
+    groups: Groups, method: str, delta: float, absolute: bool
+) -> tuple[Callable[[Groups], Terms], str, int, str]:
+    """Return the function of the estimate's terms, its name, the number of shutters it keeps, and why it was taken."""
+    total = groups.rates.shape[1]
+    kept, fallback = int((METHODS[method](groups, delta, absolute).rows[1] > 0).sum()), ""
     if kept < min(total, LEAST) or kept < SHARE * total:
         fallback = f"{kept} of {total} shutters pass {method}: unfiltered"
     elif method in ("balanced", "local") and _needs_windows(groups, delta, absolute):
         fallback = "one window per region, as long as phases: unfiltered"
-    if fallback:
-        method, terms = "unfiltered", unfiltered_terms(groups, delta, absolute)
-        kept = total
-    low, high = interval(terms, seed)
-    value = float(terms.value(terms.rows.sum(axis=1)))
-    low, high = value - math.hypot(value - low, cold * value), value + math.hypot(high - value, cold * value)
-    found = Estimate(method, value, low, high, kept, total, fallback)
-    return _unbiased(found, groups, delta, absolute, correct) if method == "filtered" else found
+    method, kept = ("unfiltered", total) if fallback else (method, kept)
+    return lambda of: METHODS[method](of, delta, absolute), method, kept, fallback
+
+
+def _warmed(found: Estimate, cold: Coldness) -> Estimate:
+    """Correct an estimate for cold caches, and widen its interval by what is not known of them."""
+    value, warm = found.performance * (1 - cold.share), 1 - cold.share
+    least = min(value, max(0.0, value - warm * (found.performance - found.low)))
+    hidden = min(least, found.performance * (cold.high - cold.share))
+    above = warm * (found.high - found.performance) + found.performance * max(0.0, cold.share - cold.low)
+    high = value + above if math.isfinite(above) else max(1.0, value)
+    return replace(found, performance=value, low=least - hidden, high=high, hidden=hidden)
 
 
 def _needs_windows(groups: Groups, delta: float, absolute: bool) -> bool:
@@ -135,8 +170,7 @@ def _needs_windows(groups: Groups, delta: float, absolute: bool) -> bool:
     """
     if groups.rates.shape[2] > 1:
         return False
-    steady = steady_terms(groups, delta, absolute).rows[1].sum()
-    return bool(steady < STEADY * groups.alone.sum())
+    return bool(is_steady(groups, delta, absolute).mean() < STEADY)
 
 
 def noise_of(groups: Groups) -> float:

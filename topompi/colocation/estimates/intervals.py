@@ -34,7 +34,7 @@ def interval(terms: Terms, seed: int) -> tuple[float, float]:
         return -math.inf, math.inf
     # All blocks lie in one sample, so that their spread is too small by the share of a block in it.
     spread = float(drawn.std()) * math.sqrt(count / (count - length))
-    half = _student(blocks - 1) * spread
+    half = _student(blocks - 1) * terms.tails * spread
     return value - half, value + half
 
 

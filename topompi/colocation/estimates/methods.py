@@ -1,4 +1,4 @@
-"""Estimators as weighted means over shutters: POPPA's, two of ours that weight phases by time, and their mean.
+"""Estimators as weighted means over shutters: POPPA's, and two of ours.
 
 All take the shutters in which the job ran alone, and no others.
 """
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from .records import Groups
 
-__all__ = ["LEAST", "METHODS", "Terms", "steady_terms", "unfiltered_terms"]
+__all__ = ["LEAST", "METHODS", "Terms", "is_steady"]
 
 LEAST = 10  # shutters that must pass a filter
 TAIL = 0.02  # share of the local ratios at either end that are moved to the next one
+TAILS = 1.5  # of extrapolated ratios
 Reals = NDArray[np.float64]
 
 
@@ -26,10 +27,13 @@ class Terms:
 
     :param rows: the terms.
     :param join: function of the m weighted means that is the estimate.
+    :param tails: factor on the standard error. Extrapolated ratios have rare large values, of which a bootstrap of few
+        shutters sees too few; the factor is that with which intervals cover the truth in the lab's grid.
     """
 
     rows: Reals
     join: Callable[..., Reals] = np.divide
+    tails: float = 1.0
 
     def value(self, sums: Reals) -> Reals:
         """Return the estimate from sums of the terms, shape (2 m, ...); NaN or infinite where a weight is 0."""
@@ -37,40 +41,30 @@ class Terms:
             return self.join(*(sums[::2] / sums[1::2]))
 
 
-def unfiltered_terms(groups: Groups, delta: float, absolute: bool) -> Terms:
-    """Mean rate of the windows beside others over the mean rate alone.
-
-    :param groups: rates of the job by shutter.
-    :param delta: largest difference of the rates before and after of a steady phase.
-    :param absolute: whether ``delta`` is in the unit of the rate; else it is a share of the rate alone.
-    """
+def _unfiltered(groups: Groups, delta: float, absolute: bool) -> Terms:
+    """Mean rate of the windows beside others over the mean rate alone."""
     before, during, after = groups.rates.mean(axis=2)
     each = np.ones(len(during))
     return Terms(np.stack((0.5 * (before + after), each, during, each)))
 
 
-def _selected(groups: Groups, delta: float, absolute: bool, one_sided: bool) -> Terms:
-    before, during, after = groups.rates.mean(axis=2)
-    keep = np.abs(before - after) < (delta if absolute else delta * during)
-    if one_sided:
-        keep &= (before < during) & (after < during)
-    weight = keep.astype(float)
-    return Terms(np.stack((0.5 * (before + after) * weight, weight, during * weight, weight)))
-
-
-def _filtered(groups: Groups, delta: float, absolute: bool) -> Terms:
-    """Algorithm 4: shutters with equal rates on both sides and a higher rate between; ratio of sums."""
-    return _selected(groups, delta, absolute, one_sided=True)
-
-
-def steady_terms(groups: Groups, delta: float, absolute: bool) -> Terms:
-    """Algorithm 4 without its condition on the rate alone, which selects by noise where there is no interference.
+def is_steady(groups: Groups, delta: float, absolute: bool) -> NDArray[np.bool_]:
+    """Return whether the rates on both sides of each shutter are equal, shape (n,).
 
     :param groups: rates of the job by shutter.
     :param delta: largest difference of the rates before and after of a steady phase.
     :param absolute: whether ``delta`` is in the unit of the rate; else it is a share of the rate alone.
     """
-    return _selected(groups, delta, absolute, one_sided=False)
+    before, during, after = groups.rates.mean(axis=2)
+    return np.asarray(np.abs(before - after) < (delta if absolute else delta * during))
+
+
+def _filtered(groups: Groups, delta: float, absolute: bool) -> Terms:
+    """Algorithm 4: shutters with equal rates on both sides and a higher rate between; ratio of sums."""
+    before, during, after = groups.rates.mean(axis=2)
+    keep = is_steady(groups, delta, absolute) & (before < during) & (after < during)
+    weight = keep.astype(float)
+    return Terms(np.stack((0.5 * (before + after) * weight, weight, during * weight, weight)))
 
 
 def _local(groups: Groups, delta: float, absolute: bool) -> Terms:
@@ -91,7 +85,7 @@ def _local(groups: Groups, delta: float, absolute: bool) -> Terms:
     ratio = np.where(good, ratio, 0)
     known, sampled = _controls(before, good, ratio)
     terms = np.stack((np.where(good, ratio - sampled, 0), weight, known, np.ones_like(weight)))
-    return Terms(terms, np.add)
+    return Terms(terms, np.add, TAILS)
 
 
 def _controls(before: Reals, good: NDArray[np.bool_], ratio: Reals) -> tuple[Reals, Reals]:
@@ -115,14 +109,14 @@ def _controls(before: Reals, good: NDArray[np.bool_], ratio: Reals) -> tuple[Rea
 def _balanced(groups: Groups, delta: float, absolute: bool) -> Terms:
     """Mean of the ratio of sums and of the local ratios at the stops, each relative to local ratios elsewhere.
 
-    The ratio of sums of `unfiltered_terms` weights phases by their progress, which is right only if phases are much
+    The ratio of sums of `_unfiltered` weights phases by their progress, which is right only if phases are much
     shorter than a region; local ratios are right only if phases are longer. The weight of the local ratios is twice the
     share of the variance that lies between regions, at most 1: short phases, and mere noise, vary within regions.
 
     The local ratio is divided by the same ratio around moments at which nothing happened. Noise, and windows in which
     the job lost its core to another process, bias both alike.
     """
-    shared = unfiltered_terms(groups, delta, absolute).rows
+    shared = _unfiltered(groups, delta, absolute).rows
     if groups.rates.shape[2] == 1:
         ratio, blank, weight = _ratio(groups.rates[0], groups.rates[1], 1, 0), np.ones(len(shared[0])), 1.0
     else:
@@ -136,7 +130,7 @@ def _balanced(groups: Groups, delta: float, absolute: bool) -> Terms:
     def join(local: Reals, still: Reals, beside: Reals, alone: Reals) -> Reals:
         return weight * local / still + (1 - weight) * beside / alone
 
-    return Terms(np.concatenate((np.stack(rows), shared)), join)
+    return Terms(np.concatenate((np.stack(rows), shared)), join, TAILS if groups.rates.shape[2] > 1 else 1.0)
 
 
 def _local_ratios(groups: Groups) -> tuple[Reals, Reals]:
@@ -198,7 +192,6 @@ def _between(rates: Reals) -> float:
 METHODS: dict[str, Callable[[Groups, float, bool], Terms]] = {
     "balanced": _balanced,
     "local": _local,
-    "unfiltered": unfiltered_terms,
+    "unfiltered": _unfiltered,
     "filtered": _filtered,
-    "steady": steady_terms,
 }

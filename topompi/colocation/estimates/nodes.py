@@ -61,10 +61,9 @@ def estimate_nodes(nodes: Sequence[Groups], method: str = "balanced", *, seed: i
         middle = sorted(every, key=lambda one: one.performance)[(len(every) - 1) // 2]
         return replace(middle, total=total, fallback="ranks wait in nearly all shutters: the middle one of the nodes")
     slowest = min(found, key=lambda one: one.performance)
-    tied = [one for one in found if one.low <= slowest.high]
-    means: dict[str, Any] = {
-        word: float(np.mean([getattr(one, word) for one in tied])) for word in ("performance", "low", "high", "bias")
-    }
+    tied = [one for one in found if one.low + one.hidden <= slowest.high]
+    words = ("performance", "low", "high", "bias", "hidden")
+    means: dict[str, Any] = {word: float(np.mean([getattr(one, word) for one in tied])) for word in words}
     return replace(slowest, **means, kept=sum(one.kept for one in tied), total=total)
 
 

@@ -82,6 +82,8 @@ class Groups:
         included.
     :param per_cycle: whether rates are per cycle (IPC), not per second.
     :param warm: rate at the end of each long shutter, shape (n,), NaN for other shutters; None if there are none.
+    :param region: seconds of a region.
+    :param late: seconds from the stop to the middle of the windows of ``warm``.
     """
 
     rates: Reals
@@ -89,6 +91,8 @@ class Groups:
     stopped: float = 0.0
     per_cycle: bool = False
     warm: Reals | None = None
+    region: float = 0.0032
+    late: float = 0.0424
 
     def only(self, kept: NDArray[np.bool_]) -> Groups:
         """Return some of the shutters.
@@ -135,13 +139,26 @@ def groups_of(records: Records, job: str) -> Groups:
     np.add.at(progress, place, delta[usual])
     np.add.at(length, place, base[usual])
     late = ~usual & (2 * window > window[~usual].max(initial=0))  # the last half of the windows of the fourth region
-    warm = None
+    warm, since = None, Groups.late
     if late.any():
+        since = _since_stop(records.start[mine], records.end[mine], region, shutter, late)
         done, time = (np.bincount(shutter[late], one[late], shape[1]) for one in (delta, base))
         warm = np.where(time > 0, done / np.where(time > 0, time, 1), np.nan)
     found = _complete(progress, length, warm)
     stopped = _stopped(records.start[mine], records.end[mine], region, shutter)
-    return replace(found, stopped=stopped, per_cycle=per_cycle)
+    seconds = float(np.median((records.end - records.start)[mine][usual])) * found.rates.shape[2]
+    return replace(found, stopped=stopped, per_cycle=per_cycle, region=seconds, late=since)
+
+
+def _since_stop(
+    start: Reals, end: Reals, region: NDArray[np.int8], shutter: NDArray[np.int64], late: NDArray[np.bool_]
+) -> float:
+    """Return the median seconds from the first window alone of a shutter to the middle of its late windows."""
+    stop = np.full(int(shutter[-1]) + 1, np.inf)
+    np.minimum.at(stop, shutter[region == 1], start[region == 1])
+    since = ((start + end) / 2)[late] - stop[shutter[late]]
+    since = since[np.isfinite(since)]
+    return float(np.median(since)) if len(since) else Groups.late
 
 
 def _stopped(start: Reals, end: Reals, region: NDArray[np.int8], shutter: NDArray[np.int64]) -> float:

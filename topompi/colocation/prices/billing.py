@@ -10,7 +10,7 @@ from typing import Any
 from ...inputs.csvtext import csv_rows
 from ...inputs.files import read_text
 from ..errors import ColocationError
-from ..estimates.estimators import Estimate
+from ..estimates.estimators import NOTHING, Estimate
 from ..estimates.nodes import estimate_nodes, stopped_on
 from ..estimates.records import Records, groups_of
 from .accounts import Ledger
@@ -28,13 +28,13 @@ class Bill:
     """The bill of a job.
 
     :param run: the run, with the share of time in which the shutter stopped it.
-    :param found: estimate of its performance; None if the log has no records of the job.
+    :param found: estimate of its performance; ``NOTHING`` if it never ran alone in a shutter.
     :param price: what is charged.
     :param usual: price as usual, for comparison.
     """
 
     run: Run
-    found: Estimate | None
+    found: Estimate
     price: Price
     usual: Price
 
@@ -45,10 +45,11 @@ class Bill:
         facts |= {"performance": self.price.performance, "raw": self.price.raw}
         facts |= {"price_low": self.price.low, "price_high": self.price.high}
         facts |= {"usual": self.usual.amount, "alone": self.price.undisturbed}
-        if self.found is None:
-            return facts | {"estimator": "none", "why": "no records of the shutter: taken as undisturbed"}
+        facts |= {"low": self.found.low, "high": self.found.high}
         facts |= {"estimator": self.found.method, "kept": self.found.kept, "shutters": self.found.total}
-        return facts | ({"why": self.found.fallback} if self.found.fallback else {})
+        doubt = self.found.doubt if self.found.total else f"{self.found.doubt}, full price"
+        why = "; ".join(filter(None, (self.found.fallback, doubt)))
+        return facts | ({"why": why} if why else {})
 
 
 def bill(
@@ -77,7 +78,7 @@ def bill(
             wanted = "one run per job (of an array: JobIDRaw in place of JobID)"
             raise ColocationError(f"job {run.job}: expecting {wanted}, got several")
         names.add(run.job)
-        found = None
+        found = NOTHING
         nodes = [groups_of(log, run.job) for log in logs if run.job in log.jobs]
         if nodes:
             found, run = estimate_nodes(nodes, method, seed=seed), replace(run, stopped=stopped_on(nodes))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ...extensions import imported, names_function
 from ..errors import ColocationError
-from ..estimates.estimators import Estimate
+from ..estimates.estimators import NOTHING, Estimate
 
 __all__ = ["RULES", "Price", "Run", "charged_cores", "find_factor", "price"]
 
@@ -119,7 +119,7 @@ def _value(name: str, factor: Factor, solo: float, shared: float) -> float:
     return found
 
 
-def price(run: Run, rate: float, found: Estimate | None = None, rule: str = "poppa") -> Price:
+def price(run: Run, rate: float, found: Estimate = NOTHING, rule: str = "poppa") -> Price:
     """Price a run.
 
     The time that the shutter stopped the job is not charged by any rule. Estimates above 1 count as 1, because nobody
@@ -127,7 +127,7 @@ def price(run: Run, rate: float, found: Estimate | None = None, rule: str = "pop
 
     :param run: the completed run.
     :param rate: service units per core and second.
-    :param found: estimate of the job's performance; None if there is none, which counts as undisturbed.
+    :param found: estimate of the job's performance; without one the price is full, and may be anything below it.
     :param rule: ``poppa``, ``as-usual``, ``oracle`` (by the known run time alone), or ``module:function`` of a factor.
     :raises ColocationError: if the rule is unknown, or the oracle lacks the run time alone.
     """
@@ -141,15 +141,13 @@ def price(run: Run, rate: float, found: Estimate | None = None, rule: str = "pop
     return Price(rule, amounts[0], min(amounts), max(amounts), ends[0], raw, undisturbed)
 
 
-def _ends(run: Run, found: Estimate | None, rule: str) -> tuple[list[float], float]:
+def _ends(run: Run, found: Estimate, rule: str) -> tuple[list[float], float]:
     """Return the clamped performance and the ends of its interval, and the performance before it is clamped."""
     if rule == "oracle":
         if run.solo_seconds is None:
             raise ColocationError(f"job {run.job}: expecting its run time alone for the oracle, got none")
         raw = run.solo_seconds / run.charged_seconds if run.charged_seconds else 1.0
         return [min(1.0, raw)] * 3, raw
-    if found is None:
-        return [1.0, 1.0, 1.0], 1.0
     least = 1e-6  # a job that ran made progress
     return [min(1.0, max(least, one)) for one in (found.performance, found.low, found.high)], found.performance
 
