@@ -11,7 +11,7 @@ from ..errors import TopompiError
 
 __all__ = ["parse_json"]
 
-_DIGITS = 300  # digits that a whole number keeps, so that it can be a float, which has up to 308
+_DIGITS = 300  # of a whole number that can be a float, which has up to 308
 _TOO_LONG = re.compile(rf"(?<![0-9])[0-9]{{{_DIGITS + 1}}}")
 
 
@@ -25,8 +25,8 @@ def parse_json(
 ) -> Any:
     """Parse a JSON text.
 
-    A whole number with more digits than a float can have is cut to 300 digits, so that it can be converted; the reader
-    that checks the field's range later refuses it, and names the field.
+    A whole number of more than 300 digits becomes infinity, as 1e400 does; the reader that checks the field's range
+    later refuses it, and names the field.
 
     :param text: the JSON text.
     :param name: beginning of error messages, usually the file's name.
@@ -57,8 +57,8 @@ def _loads(content: str, **hooks: Any) -> Any:
     return json.loads(content, **hooks)
 
 
-def _whole(digits: str) -> int:
-    return int(digits[:_DIGITS])
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _DIGITS else float(digits[:_DIGITS] + "e400")
 
 
 class _ConstantError(ValueError):
