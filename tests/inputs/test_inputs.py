@@ -470,7 +470,7 @@ def test_counts_with_more_digits_than_numpy_takes_are_refused(tmp_path, digits):
     }
     for read, text in texts.items():
         (tmp_path / "f").write_text(text)
-        with pytest.raises(TopompiError, match=r"f: line 2|f:3: expecting"):
+        with pytest.raises(TopompiError, match=r"f: line 2|f:[23]: expecting"):
             read(tmp_path / "f")
 
 
