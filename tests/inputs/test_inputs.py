@@ -21,6 +21,7 @@ import pytest
 from osu_like_bench.simulate.cache import Cache
 from tests.ibreports import default_report, pair
 from tests.support import ROOT, shared_data
+from topompi.colocation.speedups.files import read_speedups
 from topompi.errors import SettingError, SourceError, TopompiError
 from topompi.inputs import Limits, current_limits, kind_of, open_inputs, parse_json
 from topompi.inputs.caches import read_cache, write_cache
@@ -32,6 +33,7 @@ from topompi.mapping.rankfiles import read_mapping
 from topompi.mapping.readers import read_graph
 from topompi.schedules.exports.jsonio import from_json
 from topompi.selection.rules import Rules
+from topompi.shutter.log import read_log
 from topompi.topology import load
 from topompi.tuning.record import TuneRecord
 
@@ -318,7 +320,7 @@ def test_json_is_refused_with_its_line(tmp_path):
     ):
         with pytest.raises(SourceError, match=f"^{words}"):
             parse_json(text, "f", SourceError)
-    assert parse_json("9" * 5000, "f", SourceError) == int("9" * 4000)
+    assert parse_json("9" * 5000, "f", SourceError) == float("inf")
 
 
 # --- what is no file, and what nobody reads ------------------------------------------------------------------------
@@ -450,6 +452,26 @@ def test_simulated_times_are_kept_for_their_owner(tmp_path):
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
     (tmp_path / "file").write_text("")
     write_cache(tmp_path / "file" / "cache.json", "{}")
+
+
+@pytest.mark.parametrize("digits", [20, 300, 301, 400, 5000])
+def test_a_whole_number_of_json_can_always_be_a_real_one(digits):
+    (whole,) = parse_json(f"[{'9' * digits}]", "f", SourceError)
+    assert float(whole) >= 1e19
+    assert parse_json(f'"{"9" * digits}"', "f", SourceError) == "9" * digits
+
+
+@pytest.mark.parametrize("digits", [30, 400, 5000])
+def test_counts_with_more_digits_than_numpy_takes_are_refused(tmp_path, digits):
+    many = "1" * digits
+    texts = {
+        read_speedups: f"application,processes,beside,group,seconds\na,{many},compact,1,10\n",
+        read_log: f'{{"format":"topompi shutter log","version":1}}\n["during","a",0,1,2,-{many}]\n["x"]\n',
+    }
+    for read, text in texts.items():
+        (tmp_path / "f").write_text(text)
+        with pytest.raises(TopompiError, match=r"f: line 2|f:[23]: expecting"):
+            read(tmp_path / "f")
 
 
 def test_a_file_of_the_kernel_is_read_up_to_a_bound_and_may_be_missing(tmp_path):

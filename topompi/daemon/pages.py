@@ -29,7 +29,7 @@ def parse_address(text: str) -> tuple[str, int]:
     :raises SettingError: if the text is malformed.
     """
     host, _, port = text.rpartition(":")
-    if not port.isdecimal() or int(port) > 65_535:
+    if not port.isdecimal() or len(port) > 5 or int(port) > 65_535:
         raise SettingError(f"expecting an address such as 127.0.0.1:9090, or a port, got {text!r}")
     return host.strip("[]") or "127.0.0.1", int(port)
 

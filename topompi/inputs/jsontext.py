@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -10,7 +11,8 @@ from ..errors import TopompiError
 
 __all__ = ["parse_json"]
 
-_DIGITS = 4000  # digits that a whole number keeps, because Python converts and prints up to 4,300
+_DIGITS = 300  # of a whole number that can be a float, which has up to 308
+_TOO_LONG = re.compile(rf"(?<![0-9])[0-9]{{{_DIGITS + 1}}}")
 
 
 def parse_json(
@@ -23,8 +25,8 @@ def parse_json(
 ) -> Any:
     """Parse a JSON text.
 
-    A whole number with more digits than Python converts (4,300) is cut to 4,000 digits, so that it can be read; the
-    reader that checks the field's range later refuses it, and names the field.
+    A whole number of more than 300 digits becomes infinity, as 1e400 does; the reader that checks the field's range
+    later refuses it, and names the field.
 
     :param text: the JSON text.
     :param name: beginning of error messages, usually the file's name.
@@ -50,16 +52,13 @@ def parse_json(
 
 
 def _loads(content: str, **hooks: Any) -> Any:
-    try:
-        return json.loads(content, **hooks)
-    except (json.JSONDecodeError, _ConstantError, TopompiError):
-        raise
-    except ValueError:  # a number is too long; ``_whole`` is passed only now, because calling it per number is slow
-        return json.loads(content, parse_int=_whole, **hooks)
+    if _TOO_LONG.search(content):
+        hooks["parse_int"] = _whole  # passed only if it is needed, because calling it per number is slow
+    return json.loads(content, **hooks)
 
 
-def _whole(digits: str) -> int:
-    return int(digits[:_DIGITS])
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _DIGITS else float(digits[:_DIGITS] + "e400")
 
 
 class _ConstantError(ValueError):

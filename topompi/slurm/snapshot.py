@@ -223,4 +223,4 @@ def _text(cell: str) -> str:
 
 
 def _second(cell: str) -> int:
-    return int(cell) if cell.isdecimal() else 0
+    return int(cell) if cell.isdecimal() and len(cell) < 16 else 0

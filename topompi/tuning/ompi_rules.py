@@ -154,7 +154,7 @@ def _rules(method: str, records: Sequence[TuneRecord]) -> list[tuple[int, int]]:
 def forced_number(method: str, record: TuneRecord) -> int:
     """Open MPI's number of the algorithm that was forced for a method in a record's run; 0 if none was forced."""
     word = record.forced.get(method.lower(), "0")
-    if not word.isdigit():
+    if not word.isdecimal() or len(word) > 9:
         raise RecordError(
             f"{record.name}: expecting a number as coll_tuned_{method.lower()}_algorithm, as Open MPI's file wants it, "
             f"got {word!r}"

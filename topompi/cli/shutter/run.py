@@ -122,7 +122,7 @@ def _users(names: list[str]) -> frozenset[int]:
     if not names:
         raise ShutterError("expecting --user as root, got none")
     try:
-        return frozenset(int(one) if one.isdecimal() else pwd.getpwnam(one).pw_uid for one in names)
+        return frozenset(int(one) if one.isdecimal() and len(one) < 11 else pwd.getpwnam(one).pw_uid for one in names)
     except KeyError as error:
         raise ShutterError(f"expecting the name of a user, got {error}") from None
 

@@ -19,6 +19,7 @@ from ..errors import ColocationError
 __all__ = ["Pair", "Program", "Rules", "Run", "Segment", "missing_of", "next_segment", "pairs_of", "programs_of"]
 
 Pair = tuple[str, str]
+_LONGEST = 131_072  # letters of a command line, as long as the kernel lets one word of it be
 
 
 class Program(NamedTuple):
@@ -93,6 +94,8 @@ def programs_of(words: Sequence[str]) -> list[Program]:
         name, equals, line = word.partition("=")
         if not equals or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
             name, line = "", word
+        if len(line) > _LONGEST:
+            raise ColocationError(f"program: expecting a command line of up to {_LONGEST:,} letters, got {len(line):,}")
         try:
             command = tuple(shlex.split(line))
         except ValueError as error:

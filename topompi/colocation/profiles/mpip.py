@@ -97,7 +97,7 @@ def _callsite_row(times: dict[str, float], line: str, where: str) -> None:
             f"{where}: expecting name, site, rank, count and times of a callsite, got {line.strip()!r:.60}"
         )
     if match[3] != "*":  # the row of all ranks repeats the sums of the others
-        times[match[1]] = times.get(match[1], 0.0) + int(match[4]) * _number(match[6], where)
+        times[match[1]] = times.get(match[1], 0.0) + _number(match[4], where) * _number(match[6], where)
 
 
 def _number(text: str, where: str) -> float:

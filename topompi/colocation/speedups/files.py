@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ HEADER = {"format": "topompi speedups", "version": VERSION}
 RUN_COLUMNS = ("application", "processes", "beside", "group", "seconds")
 COMPACT = "compact"
 Run = tuple[str, int, str, str, float]
+_COUNT = re.compile("[0-9]{1,9}")
 
 
 def read_speedups(path: str | os.PathLike[str]) -> Speedups:
@@ -199,7 +201,7 @@ def _cell(word: str, where: str) -> float:
 
 def _runs(rows: list[tuple[int, list[str]]]) -> Iterable[Run]:
     for line, row in rows:
-        if len(row) != len(RUN_COLUMNS) or not row[1].isascii() or not row[1].isdigit():
+        if len(row) != len(RUN_COLUMNS) or not _COUNT.fullmatch(row[1]):
             raise ColocationError(f"line {line}: expecting {','.join(RUN_COLUMNS)}, got {_short(','.join(row))}")
         yield row[0], int(row[1]), row[2], row[3], _positive(row[4], f"line {line}: seconds")
 
