@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.stamps import stamp_of
 from studies.tables import fill, table_lines
 from topompi.colocation.estimates.estimators import Estimate, estimate
 from topompi.colocation.estimates.model import Phase, Shutter, simulate
@@ -135,5 +136,6 @@ def main(arguments: Sequence[str]) -> int:
     lines = list(table_lines([*head, "too short to tell"], rows_of(given.logs)))
     print("\npoppa coverage", *lines, sep="\n")
     if given.output is not None:
-        fill(given.output / PAGE, "poppa coverage", lines)
+        command = f"python -m studies poppa coverage --logs {given.logs}"
+        fill(given.output / PAGE, "poppa coverage", lines, stamp_of(command, __name__))
     return 0

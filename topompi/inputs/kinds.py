@@ -75,7 +75,8 @@ _TEXT: tuple[tuple[str, ...], ...] = (
     ),
     (
         _FIRST
-        + r"((\*|\d{1,6}(,(?!\d{3}\b)\d{1,6}|-\d{1,6}(?![\d-]))[\d,-]{0,200})[ \t]+[A-Za-z./]\S*|\d{1,6}[\d,-]{0,200}[ \t]+\.{0,2}/\S+)",
+        + r"((\*|\d{1,6}(,(?!\d{3}\b)\d{1,6}|-\d{1,6}(?![\d-]))[\d,-]{0,200})[ \t]+[A-Za-z./]\S*"
+        + r"|\d{1,6}[\d,-]{0,200}[ \t]+\.{0,2}/\S+)",
         "a configuration of srun --multi-prog, which names no hosts: Slurm's host file has one per rank",
     ),
     (
