@@ -25,7 +25,7 @@ _RATE = re.compile(r"\s*+([0-9]++(?:\.[0-9]++)?)\s*+([kKMG]?)(?:bit)?(?:/s)?\s*+
 _SHAPE = re.compile(r"\s*[0-9]{1,4}(?:\s*[x,;]\s*[0-9]{1,4})*\s*")
 _ENTRY = re.compile(r"\s*+((?:[^=\[\],]|\[[^\]]*\])++)=([^,=]++)(?:,|$)")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-_NUMBERED = re.compile(r"(.*?)0*([0-9]+)")
+_NUMBERED = re.compile(r"((?:.*[^0-9])?)0*([1-9][0-9]*+|0)")
 
 
 def parse_rate(text: str, option: str) -> float:

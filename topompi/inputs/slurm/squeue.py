@@ -35,7 +35,8 @@ _HOLDING = {
 # squeue's table without its heading (-h): job, partition, name, user, state, time, nodes, hosts or reason; of several
 # clusters (-M), the name of the cluster comes first.
 _BARE = re.compile(
-    rf"(?:[A-Za-z_]\S*\s+)?[0-9]\S*\s+\S+\s+.*\S\s+(?:{'|'.join(_RELEASED | _HOLDING)})\s+[0-9:-]+\s+[0-9.]+K?\s+\S"
+    rf"(?:[A-Za-z_]\S*+\s++)?[0-9]\S*+\s++\S++\s++.*\S\s++(?:{'|'.join(_RELEASED | _HOLDING)})"
+    r"\s++[0-9:-]++\s++[0-9.]++K?\s++\S"
 )
 _DEFAULT = ("JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "NODELIST")
 
