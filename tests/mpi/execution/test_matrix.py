@@ -116,7 +116,7 @@ def test_lifecycle_on_one_rank():
 @pytest.mark.long
 @pytest.mark.parametrize("size", [5, 8])
 def test_lifecycle_at_more_sizes(size):
-    assert "25 passed" in pytest_on_ranks(size, PROGRAMS / "lifecycle.py", timeout=120)
+    assert "26 passed" in pytest_on_ranks(size, PROGRAMS / "lifecycle.py", timeout=120)
 
 
 @pytest.mark.parametrize("size", [3, 4])
