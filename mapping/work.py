@@ -9,7 +9,7 @@ from .graph import CommunicationGraph
 
 __all__ = ["Work"]
 
-A_RANK = 100  # mappers take about as long for one rank as for so many edges
+A_RANK = 100  # edges; the mappers take about as long for one rank
 
 
 @dataclass

@@ -102,7 +102,7 @@ def strays(source: ast.Module) -> Iterator[str]:
 
 
 def _helper(name: str) -> str:
-    """What takes the place of a name."""
+    """The shared helper to call in place of a name."""
     return next((way for rule, way in RULES.items() if re.fullmatch(rule, name)), "inputs.files, inputs.writing")
 
 

@@ -44,7 +44,7 @@ def _new_tag() -> int:
 
 
 class _PlanRequest(Native):
-    """What the requests of one run and of many runs have in common."""
+    """Base class of requests of one run and of many runs."""
 
     _run: ResumableRun | None
     _error: Exception | None
