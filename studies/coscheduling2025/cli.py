@@ -20,7 +20,7 @@ STUDIES = {  # modules of this folder, each with `tables`, and `draw` if it has 
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a study of this source: print its tables, and put them into ``coscheduling.md`` of a folder.
+    """Run a study of this source: print its tables, and put them into a page of a folder.
 
     :param arguments: name of the study, then ``-o DIR`` or ``--quick``.
     :returns: exit code; 2 if the study is unknown.
@@ -34,4 +34,5 @@ def main(arguments: Sequence[str]) -> int:
     if hasattr(made, "main"):
         return int(made.main(others))
     draw = getattr(made, "draw", None)
-    return show_many(f"coscheduling2025 {name}", "coscheduling.md", made.tables, others, draw)
+    page = "machine.md" if name in ("schedule", "mistakes") else "coscheduling.md"
+    return show_many(f"coscheduling2025 {name}", page, made.tables, others, draw)

@@ -1,4 +1,4 @@
-"""The picture of docs/coscheduling.md: ``python -m studies.coscheduling2025.picture HEAT LOG FILE.svg``."""
+"""The picture of docs/howto/half-nodes.md: ``python -m studies.coscheduling2025.picture HEAT LOG FILE.svg``."""
 
 from __future__ import annotations
 

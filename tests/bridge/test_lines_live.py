@@ -18,7 +18,7 @@ from topompi.inputs.slurm.running import read_running
 from topompi.jobs import read_workload
 
 _LINE = re.compile(r"^(?:\w+=\S+ )?(sacct|squeue|sinfo|scontrol show topology)\b[^\n`]* > \S+$", re.M)
-PAGES = ["jobs", "prices", "interference", "replay", "slurm", "cluster"]
+PAGES = ["jobs", "howto/price-jobs", "interference", "replay", "slurm", "cluster"]
 TOPOMPI = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-P", "-m", "topompi"]
 
 
