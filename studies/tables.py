@@ -1,33 +1,24 @@
-"""Markdown tables, printed line by line, and put into a page between marks."""
+"""Tables, printed as Markdown, and put into a page between marks or into a CSV file that the page links."""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
 from topompi.inputs.writing import write_text
 
-from .stamps import MADE, Stamp, stamp_of
+from .stamps import MADE, Stamp, cells_of, csv_of, stamp_of, table_lines
 
 __all__ = ["Table", "fill", "show_many", "stamped", "table_lines"]
 
 Table = tuple[str, Sequence[str], Iterable[Sequence[object]]]  # name of the marks, head and rows
-
-
-def table_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yield the lines of a Markdown table.
-
-    :param head: names of the columns.
-    :param rows: cells of each row.
-    """
-    for cells in chain((head, ["---"] * len(head)), rows):
-        yield f"| {' | '.join(map(str, cells))} |"
 
 
 def stamped(lines: Iterable[str], stamp: Stamp) -> Iterator[str]:
@@ -47,18 +38,26 @@ def stamped(lines: Iterable[str], stamp: Stamp) -> Iterator[str]:
 
 
 def fill(page: Path, name: str, lines: Sequence[str], stamp: Stamp) -> None:
-    """Replace the lines between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in a page by a table and its stamp.
+    """Put a table with its stamp into a page, or into the CSV file of the table if the page links that.
 
     :param page: Markdown file.
-    :param name: name of the marks.
-    :param lines: the lines of the table.
-    :param stamp: the stamp under it.
-    :raises BenchmarkError: if the page does not have exactly one pair of these marks.
+    :param name: name of the table, which stands between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in the page, or
+        in the file ``data/NAME.csv`` beside it, with hyphens for blanks.
+    :param lines: the table's lines in Markdown.
+    :param stamp: the stamp under it, or before it in a file.
+    :raises BenchmarkError: if the page has neither exactly one pair of these marks nor the link.
     """
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    text = page.read_text(encoding="utf-8")
+    text, file = page.read_text(encoding="utf-8"), csv_of(page, name)
+    if f"]({file.parent.name}/{file.name})" in text:
+        told = io.StringIO()
+        csv.writer(told, lineterminator="\n").writerows(cells_of(line) for at, line in enumerate(lines) if at != 1)
+        file.parent.mkdir(exist_ok=True)
+        write_text(file, f"{stamp.comment}\n{told.getvalue()}")
+        return
     if text.count(begin) != 1 or text.count(end) != 1:
-        raise BenchmarkError(f"{page}: expecting one pair of marks {begin.strip()} and {end}, got another number")
+        wanted = f"one pair of marks {begin.strip()} and {end}, or a link to {file.parent.name}/{file.name}"
+        raise BenchmarkError(f"{page}: expecting {wanted}, got neither")
     between = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     filled = "\n".join([begin.strip(), *stamped(lines, stamp), end])
     write_text(page, between.sub(lambda _: filled, text))
