@@ -1,18 +1,15 @@
-"""The topology service under abuse by some users: whether other users' clients are answered, and how fast.
+"""The topology service under abuse by some users: whether other users' clients are answered. It needs root.
 
-python -m benchmarks.service_abuse [--source SOURCE] [--lfts TABLES] [--seconds 120] [--unix]; needs root, to be several
-users. Two users send the most expensive requests (100,000 fields, paths and trees of many hosts) and leave at once; one
-user fills as many connections as possible with lines that do not end, and one opens more connections than the service
-takes; all of them repeat this. Meanwhile, a fifth user's clients each connect, ask once, and check the answer. At the
-end the service is told to end while the abuse goes on.
+Two users send the most expensive requests (100,000 fields, paths and trees of many hosts) and leave at once; one user
+fills as many connections as possible with lines that do not end, and one opens more connections than the service takes;
+all of them repeat this. Meanwhile, a fifth user's clients each connect, ask once, and check the answer. At the end the
+service is told to end while the abuse goes on.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import resource
 import signal
 import socket
 import statistics
@@ -27,8 +24,6 @@ from dataclasses import dataclass, field
 
 from topompi.errors import ServiceError
 from topompi.topology.client import Address, ask
-
-from .service import resident
 
 CLIENTS = 1_000  # connections that the service takes at once
 FIRST_USER = 40_001  # of the abusing users, who have successive numbers
@@ -170,8 +165,8 @@ def client(address: Address, request: bytes, wanted: bytes, answers: Answers, un
         time.sleep(PAUSE)
 
 
-def measure(address: Address, process: int, hosts: list[str], seconds: float) -> dict[str, Answers]:
-    """Return the answers to each kind of request, and print them and the service's memory."""
+def measure(address: Address, hosts: list[str], seconds: float) -> dict[str, Answers]:
+    """Return the answers to each kind of request, and print them."""
     until, found = time.monotonic() + seconds, {}
     threads = []
     for kind, (request, wanted) in kinds_of(hosts).items():
@@ -179,11 +174,8 @@ def measure(address: Address, process: int, hosts: list[str], seconds: float) ->
         threads.append(threading.Thread(target=client, args=(address, request, wanted, found[kind], until)))
     for thread in threads:
         thread.start()
-    largest = 0.0
     while any(thread.is_alive() for thread in threads):
-        largest = max(largest, resident(process))
         time.sleep(0.2)
-    print(f"resident, the service without its workers, at most: {largest:.0f} MiB", flush=True)
     for kind, answers in found.items():
         print(f"{kind:12}{answers}; {len(answers.wrong)} not answered {answers.wrong[:3] or ''}", flush=True)
     return found
@@ -222,10 +214,10 @@ def run(source: str, lfts: str | None, unix: bool, seconds: float) -> int:
     with serving(source, lfts, unix) as (address, process):
         hosts = ask(address, {"request": "view", "fields": []}, PATIENCE)["hosts"]
         print(f"{len(hosts):,} hosts, {address}; for {seconds / 10:g} s without abuse:", flush=True)
-        measure(address, process.pid, hosts, seconds / 10)
+        measure(address, hosts, seconds / 10)
         with abuse(address, hosts):
             print(f"for {seconds:g} s under abuse by {len(ABUSERS)} users:", flush=True)
-            found = measure(address, process.pid, hosts, seconds)
+            found = measure(address, hosts, seconds)
             with suppress(ServiceError):
                 counters = ask(address, {"request": "counters"}, PATIENCE)
                 print(", ".join(f"{name} {counters[name]:,}" for name in counters if name != "generation"))
@@ -235,22 +227,3 @@ def run(source: str, lfts: str | None, unix: bool, seconds: float) -> int:
                 process.wait(PATIENCE)
             print(f"ended {time.monotonic() - began:.1f} s after SIGTERM, status {process.returncode}", flush=True)
     return sum(len(answers.wrong) for answers in found.values()) + (process.returncode != 0)
-
-
-def main() -> int:
-    """Run the command line; status 1 if a client was not answered or the service did not end."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--source", default="stampede")
-    parser.add_argument("--lfts")
-    parser.add_argument("--seconds", type=float, default=120.0)
-    parser.add_argument("--unix", action="store_true")
-    asked = parser.parse_args()
-    if os.geteuid() != 0:
-        raise SystemExit("service_abuse: expecting root, to be several users")
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    return int(run(asked.source, asked.lfts, asked.unix, asked.seconds) > 0)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

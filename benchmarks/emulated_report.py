@@ -1,4 +1,4 @@
-"""The results of ``untuned``: its files, and a report on several of them together."""
+"""The results of ``emulated``: its files, and a report on several of them together."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ import numpy as np
 from osu_like_bench.statistics import LEAST_TIMES, Comparison, compare
 from topompi.errors import BenchmarkError
 
-from .emulated import FLOOR
-from .sides import together
 from .uplinks import oversubscription
 
-__all__ = ["FITTED", "Line", "Row", "Setting", "lines_of", "markdown", "read"]
+__all__ = ["FITTED", "Line", "Row", "Setting", "lines_of", "markdown", "read", "spread", "together"]
 
+FLOOR = 0.97  # ratio to the library that no cell should be below
 FITTED = ("4x4",)  # the networks that the default set was chosen on
 LONG = 65536  # bytes from which on the network decides
 Setting = tuple[str, str, str, int | str, str]  # network, uplinks, rank order, ranks a host, Python
@@ -32,7 +31,7 @@ class Line:
     """The cells of one job, as a line that the job has added to a file.
 
     :param job: settings of the job.
-    :param cells: cells as ``in_turn_ranks`` writes them.
+    :param cells: cells as ``emulated_ranks`` writes them.
     :param left_out: collective, bytes, and the bound in seconds, of cells that were too long.
     """
 
@@ -128,7 +127,6 @@ def markdown(found: tuple[list[Row], Counter[tuple[str, int]]]) -> Iterator[str]
     lost = sorted((row for row in rows if row.gain.high < FLOOR), key=lambda row: row.gain.ratio)
     yield from map(_item, lost) if lost else ["none"]
     yield from _left(rows)
-    yield from _by_jobs(rows)
     if left_out:
         named = ", ".join(f"{collective} {size:,} ({jobs})" for (collective, size), jobs in sorted(left_out.items()))
         yield f"\nNot timed, since no schedule takes less than the limit (in so many jobs): {named}"
@@ -173,25 +171,6 @@ def _left(rows: Sequence[Row]) -> Iterator[str]:
         yield f"| {collective} | {' | '.join(f'{sum(row.is_left for row in of)} of {len(of)}' for of in some)} |"
 
 
-def _by_jobs(rows: Sequence[Row]) -> Iterator[str]:
-    """A row for each call and size, a column for each job: ratio and schedule, no name if the library's call ran."""
-    jobs = sorted({_job(row) for row in rows})
-    cells = {(_job(row), row.collective, row.size): row for row in rows}
-    yield f"\n| call | bytes | {' | '.join(', '.join(job) for job in jobs)} |"
-    yield f"|---|---|{'---|' * len(jobs)}"
-    for collective, size in sorted({(row.collective, row.size) for row in rows}):
-        found = (cells.get((job, collective, size)) for job in jobs)
-        yield f"| {collective} | {size:,} | {' | '.join('' if row is None else _cell(row) for row in found)} |"
-
-
-def _job(row: Row) -> tuple[str, ...]:
-    return row.network, f"{row.ppn} a host", row.uplinks.replace(":", " : "), row.order.partition(":")[0], row.library
-
-
-def _cell(row: Row) -> str:
-    return f"{row.gain.ratio:.2f}" + ("" if row.is_left else f" `{_chosen(row)}`")
-
-
 def _item(row: Row) -> str:
     few = f", {row.gain.pairs} calls only" if row.gain.pairs < LEAST_TIMES else ""
     return f"- {_where(row, ', ')}: {_interval(row)}{few}, {_chosen(row)}: {_why(row)}"
@@ -216,3 +195,27 @@ def _why(row: Row) -> str:
 
 def _mean(rows: Sequence[Row]) -> str:
     return f"{np.exp(np.mean([np.log(row.gain.ratio) for row in rows])):.2f}" if rows else ""
+
+
+def spread(found: Sequence[Comparison]) -> float:
+    """Return the standard deviation of the logarithms of the true ratios of some comparisons.
+
+    It is the part of the ratios' variance that their intervals do not explain (R. DerSimonian and N. Laird, 1986): 0 if
+    chance explains all of it. Comparisons without an interval are left out.
+    """
+    ends = np.log([(one.low, one.ratio, one.high) for one in found if one.low < one.high])
+    if len(ends) < 2:
+        return 0.0
+    weights = (2 * 1.96 / (ends[:, 2] - ends[:, 0])) ** 2
+    about = ends[:, 1] - np.average(ends[:, 1], weights=weights)
+    beyond = np.sum(weights * about**2) - (len(ends) - 1)
+    return float(np.sqrt(max(0.0, beyond / (np.sum(weights) - np.sum(weights**2) / np.sum(weights)))))
+
+
+def together(found: Sequence[Comparison], floor: float) -> str:
+    """Summarise comparisons: their mean, the number below the floor, the least, and their true differences."""
+    ratios = np.array([one.ratio for one in found])
+    low, sure = np.sum(ratios < floor), sum(one.high < floor for one in found)
+    mean = f"{len(found)} cells, geometric mean {np.exp(np.mean(np.log(ratios))):.3f}x"
+    least = f"least {ratios.min():.3f}x, differing by {spread(found):.1%} beyond chance"
+    return f"{mean}; below {floor}: {low}, with the whole interval {sure}; {least}"
