@@ -1,4 +1,4 @@
-"""Tables, printed as Markdown, and put into a page between marks or into a CSV file that the page links."""
+"""Tables, printed as Markdown, and put into a page between marks or into a CSV file beside it."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ def stamped(lines: Iterable[str], stamp: Stamp) -> Iterator[str]:
 
 
 def fill(page: Path, name: str, lines: Sequence[str], stamp: Stamp) -> None:
-    """Put a table with its stamp into a page, or into the CSV file of the table if the page links that.
+    """Put a table with its stamp between its marks in a page, or into a CSV file if the page has no such marks.
 
     :param page: Markdown file.
-    :param name: name of the table, which stands between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in the page, or
-        in the file ``data/NAME.csv`` beside it, with hyphens for blanks.
+    :param name: name of the table: of the marks ``<!-- NAME -->`` and ``<!-- end of NAME -->``, and of the file
+        ``data/NAME.csv`` beside the page, with hyphens for blanks.
     :param lines: the table's lines in Markdown.
     :param stamp: the stamp under it, or before it in a file.
-    :raises BenchmarkError: if the page has neither exactly one pair of these marks nor the link.
+    :raises BenchmarkError: if the page has several pairs of these marks, or half of one.
     """
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     text, file = page.read_text(encoding="utf-8"), csv_of(page, name)
-    if f"]({file.parent.name}/{file.name})" in text:
+    counts = text.count(begin), text.count(end)
+    if counts == (0, 0):
         told = io.StringIO()
         csv.writer(told, lineterminator="\n").writerows(cells_of(line) for at, line in enumerate(lines) if at != 1)
         file.parent.mkdir(exist_ok=True)
         write_text(file, f"{stamp.comment}\n{told.getvalue()}")
         return
-    if text.count(begin) != 1 or text.count(end) != 1:
-        wanted = f"one pair of marks {begin.strip()} and {end}, or a link to {file.parent.name}/{file.name}"
-        raise BenchmarkError(f"{page}: expecting {wanted}, got neither")
+    if counts != (1, 1):
+        raise BenchmarkError(f"{page}: expecting at most one pair of marks {begin.strip()} and {end}, got {counts}")
     between = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     filled = "\n".join([begin.strip(), *stamped(lines, stamp), end])
     write_text(page, between.sub(lambda _: filled, text))

@@ -10,7 +10,7 @@ from studies.pollard.network import NAMES, Setting, fragments, machine, mix_of, 
 from studies.pollard.patterns import trace
 from studies.pollard.speedups import SETTINGS
 from studies.routing import fat_tree
-from tests.studies.test_studies import rows_between
+from tests.studies.test_studies import rows_of
 from topompi.interference.network import SharedNetwork, components
 from topompi.interference.replay import replay
 from topompi.netsim import SEND
@@ -80,7 +80,7 @@ def test_no_job_is_faster_than_on_a_crossbar_and_random_nodes_cost_more_in_the_m
 
 
 def test_the_page_has_the_settings_of_the_study() -> None:
-    names = [row[0].rpartition(", ")[0] for row in rows_between("pollard network", "sharing.md")[2:]]
+    names = [row[0].rpartition(", ")[0] for row in rows_of("pollard network")[1:]]
     assert list(dict.fromkeys(names)) == ["the paper (packets)", *SETTINGS]
 
 

@@ -34,7 +34,6 @@ from studies.coscheduling2025.turns import (
     rounds_of,
 )
 from studies.coscheduling2025.walk_tables import tables
-from tests.studies.test_studies import rows_between
 from tests.support import ROOT, examples, refusal
 from topompi.colocation.measuring.plan import Program
 from topompi.colocation.speedups.files import write_speedups
@@ -203,13 +202,6 @@ def test_the_tables_have_the_gain_that_the_times_have():
     for row in named["walk choices"]:  # every cell is hidden by as many choices
         assert row[5:7] == [f"{100 * np.abs(guess / off - 1).mean():.1f} %" for guess in (1, 1.2)]
     assert [len(named["walk hidden"]), [row[1:3] for row in named["walk choices"]]] == [12, [[3, 24], [3, 12]]]
-
-
-def test_the_tables_of_the_page_are_those_of_the_walk():
-    for name, head, _ in tables(truth_of(), turns_of(seconds_of, 1)):
-        found = rows_between(name, "coscheduling.md")[0]
-        assert len(found) == len(head)
-        assert name == "walk cells" or found == list(head)
 
 
 def _fake(ran: list[tuple[str, ...]], fail_at: int = -1) -> Callable[..., None]:
