@@ -12,7 +12,6 @@ import json
 import os
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,9 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 
-from topompi.errors import ServiceError
 from topompi.topology.client import Address, ask
 
 CLIENTS = 1_000  # connections that the service takes at once
@@ -120,21 +117,6 @@ def abuse(address: Address, hosts: list[str]) -> Iterator[None]:
                 os.waitpid(process, 0)
 
 
-@dataclass
-class Answers:
-    """Seconds of the right answers, and the errors of the others."""
-
-    seconds: list[float] = field(default_factory=list)
-    wrong: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        taken = sorted(self.seconds)
-        if not taken:
-            return "none answered"
-        times = [f"{1e3 * value:.1f}" for value in (statistics.median(taken), taken[int(0.99 * len(taken))], taken[-1])]
-        return f"{len(taken):,} answered, ms: median {times[0]}, 99 % {times[1]}, maximum {times[2]}"
-
-
 def kinds_of(hosts: list[str]) -> dict[str, tuple[bytes, bytes]]:
     """Return the requests of ordinary clients, and a word that their answers contain, by the name of the kind."""
     job = {"request": "view", "hosts": hosts[:JOB], "fields": ["fabric", "hops"]}
@@ -145,10 +127,9 @@ def kinds_of(hosts: list[str]) -> dict[str, tuple[bytes, bytes]]:
     }
 
 
-def client(address: Address, request: bytes, wanted: bytes, answers: Answers, until: float) -> None:
-    """Connect, ask and read the answer, again and again until a time; record seconds and errors in ``answers``."""
+def client(address: Address, request: bytes, wanted: bytes, answered: list[str], until: float) -> None:
+    """Connect, ask and read the answer, again and again until a time; add "" or the error to ``answered``."""
     while time.monotonic() < until:
-        began = time.monotonic()
         try:
             with address.connect() as connection:
                 connection.settimeout(PATIENCE)
@@ -159,32 +140,31 @@ def client(address: Address, request: bytes, wanted: bytes, answers: Answers, un
                     if not chunk:
                         raise ConnectionError("closed")
                     got += chunk
-            answers.seconds.append(time.monotonic() - began)
+            answered.append("")
         except OSError as error:
-            answers.wrong.append(f"{type(error).__name__}: {error}")
+            answered.append(f"{type(error).__name__}: {error}")
         time.sleep(PAUSE)
 
 
-def measure(address: Address, hosts: list[str], seconds: float) -> dict[str, Answers]:
-    """Return the answers to each kind of request, and print them."""
-    until, found = time.monotonic() + seconds, {}
+def measure(address: Address, hosts: list[str], seconds: float) -> list[str]:
+    """Return the errors of ordinary clients, one of each kind; a kind without an answer is one, too."""
+    until, found = time.monotonic() + seconds, dict[str, list[str]]()
     threads = []
     for kind, (request, wanted) in kinds_of(hosts).items():
-        found[kind] = Answers()
+        found[kind] = []
         threads.append(threading.Thread(target=client, args=(address, request, wanted, found[kind], until)))
     for thread in threads:
         thread.start()
-    while any(thread.is_alive() for thread in threads):
-        time.sleep(0.2)
-    for kind, answers in found.items():
-        print(f"{kind:12}{answers}; {len(answers.wrong)} not answered {answers.wrong[:3] or ''}", flush=True)
-    return found
+    for thread in threads:
+        thread.join()
+    silent = [f"{kind}: no answer" for kind, answered in found.items() if "" not in answered]
+    return [*silent, *(f"{kind}: {one}" for kind, answered in found.items() for one in answered if one)]
 
 
 @contextmanager
-def serving(source: str, lfts: str | None, unix: bool) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
+def serving(source: str, unix: bool) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
     """Start a service as a process; provide its address and the process."""
-    words = [sys.executable, "-m", "topompi", "topology", "serve", source, *(["--lfts", lfts] if lfts else [])]
+    words = [sys.executable, "-m", "topompi", "topology", "serve", source]
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
         os.chmod(folder, 0o755)
         listen = ["--unix", f"{folder}/socket"] if unix else ["--listen", "127.0.0.1:0"]
@@ -206,24 +186,13 @@ def _address(log: int, process: subprocess.Popen[bytes]) -> Address:
     raise SystemExit(f"expecting a service, got one that ended: {os.pread(log, 1 << 12, 0).decode()}")
 
 
-def run(source: str, lfts: str | None, unix: bool, seconds: float) -> int:
-    """Abuse a service and print its ordinary clients' times.
-
-    Return the number of failures, which is 0 if all is well.
-    """
-    with serving(source, lfts, unix) as (address, process):
+def failures(source: str, unix: bool, seconds: float) -> list[str]:
+    """Return the errors of ordinary clients of a service under abuse, and of its end meanwhile."""
+    with serving(source, unix) as (address, process):
         hosts = ask(address, {"request": "view", "fields": []}, PATIENCE)["hosts"]
-        print(f"{len(hosts):,} hosts, {address}; for {seconds / 10:g} s without abuse:", flush=True)
-        measure(address, hosts, seconds / 10)
         with abuse(address, hosts):
-            print(f"for {seconds:g} s under abuse by {len(ABUSERS)} users:", flush=True)
             found = measure(address, hosts, seconds)
-            with suppress(ServiceError):
-                counters = ask(address, {"request": "counters"}, PATIENCE)
-                print(", ".join(f"{name} {counters[name]:,}" for name in counters if name != "generation"))
             process.terminate()
-            began = time.monotonic()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(PATIENCE)
-            print(f"ended {time.monotonic() - began:.1f} s after SIGTERM, status {process.returncode}", flush=True)
-    return sum(len(answers.wrong) for answers in found.values()) + (process.returncode != 0)
+    return [*found, *([f"status {process.returncode}"] if process.returncode else [])]
