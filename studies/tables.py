@@ -76,19 +76,19 @@ def show_many(
     :param page: file name of the page.
     :param make: function that yields the name of each table's marks, its head and its rows, given whether to be quick;
         rows are computed while they are read. Stamps name its module.
-    :param arguments: arguments after the study's name: ``-o DIR``, ``--quick``, and ``--only TABLE``.
+    :param arguments: arguments after the study's name: ``-o DIR``, ``--quick``, and ``--only TABLE ...``.
     :param draw: function that draws pictures into ``figures`` beside the page's folder, if the page is filled.
-    :returns: exit code 0; 2 if no table has the name of ``--only``.
+    :returns: exit code 0; 2 if no table has a name of ``--only``.
     """
     parser = argparse.ArgumentParser(prog=f"python -m studies {name}")
     parser.add_argument("-o", dest="output", metavar="DIR", type=Path, help=f"folder whose {page} gets the tables")
     parser.add_argument("--quick", action="store_true", help="a small case, which fills no page")
-    parser.add_argument("--only", metavar="TABLE", help="name of the one table to make")
+    parser.add_argument("--only", metavar="TABLE", nargs="+", help="names of the tables to make")
     given, names = parser.parse_args(arguments), list[str]()
     module, begin = getattr(make, "func", make).__module__, time.process_time()
     for marks, head, rows in make(given.quick):
         names.append(marks)
-        if given.only not in (None, marks):
+        if given.only is not None and marks not in given.only:
             continue
         print(f"\n{marks}")
         lines = []
@@ -99,8 +99,10 @@ def show_many(
             stamp = stamp_of(f"python -m studies {name}", module, MADE, time.process_time() - begin)
             fill(given.output / page, marks, lines, stamp)
         begin = time.process_time()  # the time of what all tables share counts for the first one
-    if given.only not in (None, *names):
-        print(f"studies {name}: --only: expecting one of {', '.join(names)}, got {given.only}", file=sys.stderr)
+    if not {*(given.only or ())} <= {*names}:
+        print(
+            f"studies {name}: --only: expecting one of {', '.join(names)}, got {', '.join(given.only)}", file=sys.stderr
+        )
         return 2
     if draw is not None and given.output is not None and not given.quick:
         draw(given.output.parent / "figures")
