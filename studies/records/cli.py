@@ -40,6 +40,8 @@ PROPOSALS = {
     "Allreduce": ("leaders",),
     "Alltoall": ("tacs1", "tacs2"),
 }
+PROPOSAL_HEADS = ("collective, 64 KiB", "by", "cells", "least gain", "most", "share of the best's speed, median")
+ALLTOALL_HEADS = ("network", "uplinks", "order", "bytes", "chosen", "gain", "fastest measured", "its gain")
 PROPOSED = 64 << 10  # bytes of the calls of the source's proposals
 
 
@@ -117,10 +119,8 @@ def _tables(quick: bool) -> Iterator[Table]:
     told.sort(key=lambda one: one.cell.nbytes)
     rows = [*((one.cell.nbytes, "of jobs") for one in sizes), *((one.cell.nbytes, "told the burst") for one in told)]
     yield "records sizes", ("bytes", "model", *WORTH), _grouped(rows, [*sizes, *told])
-    heads = ("collective, 64 KiB", "by", "cells", "least gain", "most", "share of the best's speed, median")
-    yield "records proposals", heads, _proposals(first)
-    heads = ("network", "uplinks", "order", "bytes", "chosen", "gain", "fastest measured", "its gain")
-    yield "records alltoalls", heads, _alltoalls()
+    yield "records proposals", PROPOSAL_HEADS, _proposals(first)
+    yield "records alltoalls", ALLTOALL_HEADS, _alltoalls()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -23,8 +23,8 @@ def test_the_page_has_the_studies_tables_and_no_demand_fails():
 
 
 def test_no_case_of_the_grid_has_fewer_than_90_of_100_intervals_with_the_truth():
-    rows = rows_of("poppa coverage")
-    least = rows[0].index("least coverage")
+    rows = rows_of("poppa coverage of both")
+    least = rows[0].index("coverage: least, mean, new")
     assert len(rows) == 1 + len(REFILLS) * len(LENGTHS)
     assert all(int(row[least].partition("%")[0]) >= 90 for row in rows[1:])
 
