@@ -43,8 +43,11 @@ def test_two_jobs_on_one_lane_lose_time_to_each_other():
     assert lanes.total(names, lanes.ONE[2], 0.125).min() > 0
 
 
-def test_the_page_has_the_applications_of_the_study() -> None:
-    assert {row[0] for row in rows_of("jokanovic alone")[1:]} == set(APPLICATIONS)
+def test_the_page_has_the_applications_and_pairs_of_the_studies() -> None:
+    names = "jokanovic alone", "jokanovic pairs of lanes"
+    found = {name: [row[0] for row in rows_of(name)[1:]] for name in names}
+    assert set(found["jokanovic alone"]) == set(APPLICATIONS)
+    assert found["jokanovic pairs of lanes"] == [" + ".join(names) for names in lanes.PAIRS]
 
 
 def test_a_quick_run_prints_the_model_and_fills_no_page(capsys, tmp_path):
