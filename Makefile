@@ -14,7 +14,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bytecode demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-exhaustive test-sanitize coverage test-mpi4py test-strangers soak lint venv wheel audit clean
+.PHONY: bytecode demo docs bench bench-applications bench-emulated bench-execution bench-mapping bench-schedules studies fuzz test test-long test-exhaustive test-sanitize coverage test-mpi4py test-strangers soak lint venv wheel audit clean
 
 venv: $(VENV)/done
 
@@ -68,32 +68,18 @@ bench-execution: venv
 bench-mapping: venv
 	$(PY) -m benchmarks.mapping
 
-# The examples with and without their one line, and the transposes of an FFT; need root.
+# The examples with and without their one line; needs root.
 bench-applications: venv
 	$(PY) -m benchmarks.applications $(APPLICATIONS_OPTIONS)
 
-bench-transposes: venv
-	$(PY) -m benchmarks.transposes $(TRANSPOSES_OPTIONS)
-
-# Needs root. MPICH's sides need its virtual environment too: make venv MPI=mpich.
+# What calls cost and gain through topompi, in one job with the library; needs root. MPICH's side needs its virtual
+# environment too: make venv MPI=mpich. With the same file a further run goes on where this one ended.
 bench-emulated: venv
-	$(PY) -m benchmarks.emulated --mpich-python .venv-mpich/bin/python $(EMULATED_OPTIONS)
-
-# What a user gets who tunes nothing; as bench-emulated. With the same file a further run goes on where this one ended.
-bench-untuned: venv
-	$(PY) -m benchmarks.untuned --pythons $(PY),.venv-mpich/bin/python $(UNTUNED_OPTIONS)
-
-# What calls cost through topompi, in one job; as bench-emulated.
-bench-in-turn: venv
-	$(PY) -m benchmarks.in_turn --mpich-python .venv-mpich/bin/python $(IN_TURN_OPTIONS)
+	$(PY) -m benchmarks.emulated --pythons $(PY),.venv-mpich/bin/python $(EMULATED_OPTIONS)
 
 # Tables and figures of published work, repeated: SOURCE is a folder of studies/; writes pages and pictures of docs/lab.
 studies: venv
 	$(PY) -m studies $(SOURCE) -o docs/lab $(STUDIES_OPTIONS)
-
-# By its old name.
-figures:
-	@echo 'make figures is now: make studies SOURCE=subramoni' >&2; exit 2
 
 # What needs no MPI library runs once, with Open MPI's Python, on both processors; what starts MPI jobs runs with either
 # library, one job at a time: the tests of MPI_TESTS.

@@ -10,24 +10,13 @@ from topompi.communicator.handle import Handle
 from topompi.communicator.state import state_of
 from topompi.selection.choice import Choice
 
-__all__ = ["algorithm_of", "decided", "is_undecided"]
+__all__ = ["decided", "is_undecided"]
 
 
 def is_undecided(comm: MPI.Comm) -> bool:
     """Return whether trials of calls are under way; False for a communicator of the MPI library's own."""
     state = _state(comm)
     return state is not None and not state.only and bool(state.selector.trials)
-
-
-def algorithm_of(comm: MPI.Comm, method: str, nbytes: int) -> str:
-    """Return the algorithm that a topompi communicator chooses.
-
-    :param comm: a communicator made by topompi.
-    :param method: name of the method, for example ``Alltoall``.
-    :param nbytes: message size in bytes, counted as the selector counts it for this method.
-    """
-    state = _state(comm)
-    return str((state.only or state.selector.choose(method, nbytes)).algorithm)  # on one host there is no selector
 
 
 def decided(comm: MPI.Comm) -> dict[object, Choice]:

@@ -1,7 +1,9 @@
-"""The program of each rank of ``emulated``: it times the cells of a plan; rank 0 prints each call's seconds as JSON.
+"""The program of each rank of ``emulated``: it times both sides of each cell in turn; rank 0 writes seconds as JSON.
 
-``mpirun ... python -m benchmarks.emulated_ranks PLAN.json``: the plan has ``ours`` (whether topompi runs) and
-``cells``: ``collective``, ``size`` in bytes, ``iterations``.
+``mpirun ... python -m benchmarks.emulated_ranks PLAN.json``: the plan has ``cells`` (each a collective and its bytes),
+``seconds`` (for both sides of a cell), ``tuning`` (whether the job only lets topompi's trials decide), ``most``
+(seconds after which no cell begins) and ``found`` (a file that gets a line as soon as a cell is timed, so that a job
+that dies loses only one).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from itertools import cycle, islice, permutations
 from pathlib import Path
 from types import FunctionType
 
@@ -17,12 +20,14 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
-from osu_like_bench.emulate.monitor import idle_ticks
 from topompi.execution.timing import interleave, slowest, time_in_turn
 
-from .decisions import is_undecided
+from .decisions import decided, is_undecided
 
 WARMING, WARMING_BLOCK = 1.0, 1024  # seconds, and bytes from each rank to each
+TURN = 10  # most calls of a side in a row, after one that is not counted
+LONGEST = 0.2  # seconds of a turn, unless one call takes longer
+TURNS = (6, 960)  # least and most turns of each side
 
 
 class Buffers:
@@ -94,24 +99,54 @@ def warm_up(comm: MPI.Intracomm, call: Callable[[], object]) -> None:
         call()
 
 
+def in_turn(native: MPI.Intracomm, sides: list[Callable[[], object]], seconds: float) -> list[list[float]]:
+    """Time calls in turns of several calls: return the slowest rank's seconds of every call of each side. Collective.
+
+    :param native: communicator of all ranks; rank 0's estimate of a call's time sets the number of turns on all ranks.
+    :param sides: a call of each side.
+    :param seconds: approximate time for all sides together.
+    """
+    begin = time.perf_counter()
+    for side in sides:
+        measure(native, side, 2)
+    call = native.bcast((time.perf_counter() - begin) / 2 / len(sides))  # in seconds, with its measurement
+    turn = int(np.clip(LONGEST / call, 1, TURN))
+    turns = int(np.clip(seconds / len(sides) / call / (turn + 1), *TURNS))
+    times: list[list[float]] = [[] for _ in sides]
+    for order in islice(cycle(permutations(range(len(sides)))), turns):
+        for number in order:
+            times[number] += measure(native, sides[number], turn + 1)[1:]
+    return times
+
+
 def main() -> None:
-    """Time all cells of the plan, after every pair of ranks has exchanged data and a first call has been made."""
-    plan = json.loads(Path(sys.argv[1]).read_text())
-    native = MPI.COMM_WORLD
-    comm = topompi.Intracomm(native) if plan["ours"] else native
-    for first in plan["cells"][:1]:
-        bind(comm, first["collective"], Buffers(comm, first["collective"], first["size"]))()
+    """Time the cells of the plan through topompi and through the library."""
+    begin, plan = time.monotonic(), json.loads(Path(sys.argv[1]).read_text())
+    native, comm = MPI.COMM_WORLD, topompi.Intracomm(MPI.COMM_WORLD)
+    communicators = {"topompi": comm, "library": native}
     warm_links(native)
-    found = []
-    for cell in plan["cells"]:
-        call = bind(comm, cell["collective"], Buffers(comm, cell["collective"], cell["size"]))
-        warm_up(comm, call)
-        before = idle_ticks()
-        times = measure(native, call, cell["iterations"])
-        after = idle_ticks()
-        found.append({"times": times, "idle": after[0] - before[0], "ticks": after[1] - before[1]})
-    if native.rank == 0:
-        print(json.dumps({"mpi": MPI.Get_library_version().splitlines()[0], "cells": found}))
+    for collective, size in plan["cells"]:
+        if native.bcast(time.monotonic() - begin) > plan["most"]:
+            break
+        buffers = Buffers(native, collective, size)  # the same for all sides, because their position in memory matters
+        sides = {name: bind(communicators[name], collective, buffers) for name in communicators}
+        before = decided(comm)
+        warm_up(comm, sides["topompi"])
+        if plan["tuning"]:
+            continue
+        chosen = [choice for call, choice in decided(comm).items() if call not in before]
+        times = in_turn(native, list(sides.values()), plan["seconds"])
+        cell = {
+            "library": MPI.get_vendor()[0],
+            "collective": collective,
+            "size": size,
+            "algorithms": sorted({choice.algorithm for choice in chosen}),
+            "reasons": sorted({choice.reason for choice in chosen}),
+            "times": dict(zip(sides, times, strict=True)),
+        }
+        if native.rank == 0:
+            with Path(plan["found"]).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(cell) + "\n")
 
 
 if __name__ == "__main__":

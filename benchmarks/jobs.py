@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from topompi.errors import BenchmarkError, TopompiError
+from topompi.errors import TopompiError
 
 from .paths import ROOT
 
-__all__ = ["compiled", "network_parser", "one_line_errors", "progress", "run_ranks"]
+__all__ = ["network_parser", "one_line_errors", "progress", "run_ranks"]
 
 
 def run_ranks(
@@ -42,23 +42,6 @@ def run_ranks(
     environment |= {"PYTHONPATH": str(ROOT), **(variables or {})}
     words = [*command, "-n", str(ranks), sys.executable, *map(str, arguments)]
     return subprocess.run(words, env=environment, cwd=ROOT, timeout=timeout).returncode
-
-
-def compiled(name: str, folder: Path) -> Path:
-    """Compile a program in C of this package with the library's mpicc; raise BenchmarkError if that fails.
-
-    :param name: name of the source file without its ending.
-    :param folder: folder of the program.
-    """
-    beside = Path(sys.executable).parent / "mpicc"
-    compiler = str(beside) if beside.exists() else shutil.which("mpicc")
-    if compiler is None:
-        raise BenchmarkError("expecting mpicc beside this Python or on the path, got none")
-    source, program = ROOT / "benchmarks" / f"{name}.c", folder / name
-    done = subprocess.run([compiler, "-O2", source, "-o", program], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BenchmarkError(f"{compiler}: expecting a program, got: {done.stderr[-500:]}")
-    return program
 
 
 def network_parser(words: str | None, rates: str = "of host links, bits/s") -> ArgumentParser:

@@ -1,11 +1,9 @@
-"""The accuracy of the cost model's predictions: measurements of all algorithms on emulated networks beside them.
+"""Measurements of all algorithms on emulated networks, and the cost model's predictions of them.
 
     python -m benchmarks.predictions --measure 4x4 --uplink-rates 100M --orders random:1 --sizes 64K -o more.json
-    python -m benchmarks.predictions tests/records/emulated.json
 
-The first command measures (``topompi tune`` on each network; needs root) and writes medians. The second compares and
-prints, for the model that jobs have, and for one that knows the burst of the emulated links, which real links lack.
-Tests use the records in ``tests/records``.
+It runs ``topompi tune`` on each network, which needs root, and writes medians. ``python -m studies records`` compares
+the records in ``tests/records`` with the model; tests use them, too.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -38,7 +36,6 @@ from topompi.topology import TopologyInterface
 from topompi.tuning.record import TuneRecord
 
 from .jobs import one_line_errors, progress
-from .predictions_report import by_networks, by_sizes, every, proposals
 
 __all__ = ["Cell", "Scores", "cells_in", "emulated_model", "read"]
 
@@ -214,15 +211,6 @@ def measure(given: argparse.Namespace) -> Iterator[Cell]:
                     yield from cells_of(TuneRecord.read(file.name), **job, host_rates=given.host_rates)
 
 
-def report(paths: Sequence[Path]) -> Iterator[str]:
-    """Yield the lines of all tables on some records."""
-    models = {"of jobs": None, "told the burst": emulated_model()}
-    scores = {name: [one for path in paths for one in read(path, model)] for name, model in models.items()}
-    of_jobs = scores["of jobs"]
-    for lines in (proposals(of_jobs), by_sizes(scores), by_networks(of_jobs), *map(every, scores.values())):
-        yield from (*lines, "")
-
-
 def words(text: str) -> list[str]:
     """Split a text at its commas."""
     return text.split(",")
@@ -231,8 +219,7 @@ def words(text: str) -> list[str]:
 def parse() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("records", nargs="*", type=Path, help="records to compare with the model")
-    parser.add_argument("--measure", metavar="NETWORK", help="measure on this network instead, such as 4x4")
+    parser.add_argument("--measure", metavar="NETWORK", required=True, help="the network, such as 4x4")
     parser.add_argument("--uplink-rates", type=words, default="100M,400M", help="bits/s (default 100M,400M)")
     parser.add_argument("--orders", type=words, default="block,random:1", help="rank orders (default block,random:1)")
     parser.add_argument("--ppn", type=words, default="1", help="ranks a host (default 1)")
@@ -248,12 +235,9 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure the wanted networks, or print the tables for given records."""
+    """Measure the wanted networks."""
     given = parse()
     with one_line_errors("predictions"):
-        if given.measure is None:
-            print("\n".join(report(given.records)))
-            return
         kept: list[Any] = json.loads(given.output.read_text()) if given.output and given.output.exists() else []
         for cell in measure(given):
             kept.append(asdict(cell))

@@ -1,5 +1,6 @@
-"""Draw the pictures of the home page, and the exchange of ``fabrics.md``: ``python -m docs.make_pictures``.
+"""Draw the pictures of the home page and of policies of jobs, and the exchange of ``fabrics.md``.
 
+Run it as ``python -m docs.make_pictures``.
 Two orders of the same ranks on one fabric stand beside each other; bars show the results of ``gains.md``; the exchange
 is that of ``topompi demo``.
 """
@@ -10,12 +11,16 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
 
 from topompi.inputs.figures import span_name
+from topompi.jobs import Cluster, simulate
+from topompi.jobs.drawing import draw
+from topompi.jobs.workload.generate import power_of_two_mix
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.mappers.portfolio import best
 from topompi.mapping.placement import place
@@ -31,6 +36,8 @@ from topompi.views.picture.writers import svg
 
 FOLDER = Path(__file__).parent / "home"
 EXCHANGE = Path(__file__).parent / "exchange.svg"
+JOBS = Path(__file__).parent / "jobs"
+POLICIES = ("first", "contiguous", "bestfit", "exclusive", "blocks", "isolated", "leaf-exclusive", "disjoint")
 RESULTS = Path(__file__).parent / "gains.md"
 
 # 4 leaf switches of 4 hosts with 2 ranks each, half as many links out of a leaf switch as into it, and the hosts in an
@@ -141,8 +148,18 @@ def render() -> dict[str, str]:
     return {"default.svg": svg(default), "topompi.svg": svg(ours), "worth.svg": worth()}
 
 
+def draw_jobs() -> None:
+    """Draw one load under each policy of allocation: jobs of at most half the machine and four hours."""
+    jobs = power_of_two_mix(np.random.default_rng(2), 140, 288, 2.5)
+    jobs = jobs.select(jobs.nodes <= 144)
+    jobs = replace(jobs, run=np.minimum(jobs.run, 4 * 3600), request=np.minimum(jobs.request, 4 * 3600))
+    for name in POLICIES:
+        draw(simulate(jobs, Cluster.regular(288, 18, 4), allocator=name), JOBS / f"{name}.svg")
+
+
 def main() -> None:
     """Write all pictures."""
+    draw_jobs()
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "topompi", "demo", "-o", folder], check=True, capture_output=True)
         page = (Path(folder) / "given.html").read_text(encoding="utf-8")

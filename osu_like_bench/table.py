@@ -13,11 +13,9 @@ from .persistent import persistent
 from .reductions import REDUCTIONS
 from .remote import REMOTE
 
-__all__ = ["ABSENT", "GROUPS", "OPERATIONS", "Group", "rows"]
+__all__ = ["ABSENT", "GROUPS", "OPERATIONS", "Group"]
 
 BLOCKING = {**COLLECTIVES, **REDUCTIONS, "barrier": Barrier}
-# Benchmarks of this package that OMB 7.5 does not have.
-OURS = ("scan", "exscan", "iscan", "iexscan", "scan_persistent", "exscan_persistent", "reduce_scatter_block_persistent")
 
 
 @dataclass(frozen=True)
@@ -53,26 +51,7 @@ ABSENT = {
     "bw_fan_in": "senders on other hosts to one: `gather` with large blocks, whose links topompi knows",
     "bw_fan_out": "one sender to other hosts: `scatter` with large blocks",
     "hello": "start-up of C programs; Python's imports take most of it here",
-    "init": "likewise",
+    "init": "start-up of C programs; Python's imports take most of it here",
     "oshm_*, upc_*, upcxx_*": "other programming models than MPI",
     "xccl_*, nccl_*": "collectives of devices; buffers lie in host memory here (`-d cuda` is refused)",
 }
-
-
-def rows() -> list[tuple[str, str, str]]:
-    """Return the rows of the documentation's table: OMB's name; the name here; the group.
-
-    A benchmark of OMB that is not here has "no" as its name, and the reason in place of the group.
-    """
-    made = []
-    for group in GROUPS:
-        for name, kind in group.kinds.items():
-            theirs = "none" if name in OURS else f"`osu_{name}`"
-            made.append((theirs, f"`{name}`", f"{group.title}: {kind.title}"))
-    return [*made, *((f"`osu_{name}`", "no", why) for name, why in ABSENT.items())]
-
-
-if __name__ == "__main__":
-    print("| OMB 7.5 | here | what, or why not |\n| --- | --- | --- |")
-    for row in rows():
-        print(f"| {' | '.join(row)} |")

@@ -21,6 +21,7 @@ SOURCES = {
     "slow": "no source: allreduces with slow hosts, which stand aside, on simulated fabrics",
     "neighbours": "no source: neighbourhood collectives with a message per edge, and with carriers of hosts",
     "pico": "D. De Sensi and S. Pasqualoni, PICO, arXiv 2508.16809: measured collectives of four machines",
+    "records": "no source: measured times of all algorithms in tests/records, and the cost model's choices",
     "slurm": "the thesis of subramoni, chapter 8, on a real Slurm over an emulated network; as root",
 }
 

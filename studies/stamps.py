@@ -1,4 +1,6 @@
-"""Stamps: the line under a table of docs/lab with the command that makes it, the commit, and digests of code and data.
+"""Stamps: the line under a table of docs/lab, or before it in a CSV file.
+
+It has the command that makes the table, the commit, and digests of code and data.
 
 The digest of code covers the module that makes the table and what it imports of ``COVERED``: programs that study and
 measure, and the parts of topompi that define what is simulated (kernels, drawn loads, scenarios). Comments, docstrings,
@@ -9,13 +11,15 @@ change with every commit; tests make rows of tables again instead. Data are the 
 from __future__ import annotations
 
 import ast
+import csv
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cache
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 
 from benchmarks.paths import ROOT, SHARED_DATA
@@ -28,10 +32,13 @@ __all__ = [
     "Digests",
     "Placed",
     "Stamp",
+    "cells_of",
+    "csv_of",
     "digests",
     "placed_in",
     "read_here",
     "stamp_of",
+    "table_lines",
 ]
 
 COVERED = (
@@ -54,9 +61,9 @@ ROOMS = (
 )  # what may differ from the commit
 MADE, MEASURED, NONE = "made", "measured", "-"
 _LINE = re.compile(
-    r"<!-- table: (?P<command>[^|]+?) \| "
+    r"(?:<!--|#) table: (?P<command>[^|]+?) \| "
     r"(?P<kind>made|measured) (?P<day>\d{4}-\d\d-\d\d) at (?P<commit>[0-9a-f]{8,40}\+?)(?: in (?P<seconds>\d+) s)? "
-    r"\| code (?P<module>[\w.]+|-) (?P<code>[0-9a-f]{8}|-) \| data (?P<data>[0-9a-f]{8}|-) -->"
+    r"\| code (?P<module>[\w.]+|-) (?P<code>[0-9a-f]{8}|-) \| data (?P<data>[0-9a-f]{8}|-)(?: -->)?"
 )
 
 Read = Callable[[str], "bytes | None"]
@@ -100,9 +107,14 @@ class Stamp:
     data: str
 
     def __str__(self) -> str:
+        return f"<!-- {self.comment[2:]} -->"
+
+    @property
+    def comment(self) -> str:
+        """The stamp as the first line of a CSV file."""
         took = "" if self.seconds is None else f" in {self.seconds} s"
         when = f"{self.kind} {self.day.isoformat()} at {self.commit}{took}"
-        return f"<!-- table: {self.command} | {when} | code {self.module} {self.code} | data {self.data} -->"
+        return f"# table: {self.command} | {when} | code {self.module} {self.code} | data {self.data}"
 
     @classmethod
     def parse(cls, line: str) -> Stamp | None:
@@ -117,9 +129,9 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Placed:
-    """A table of a page.
+    """A table of a page or of a CSV file.
 
-    :ivar page: file of the page.
+    :ivar page: file of the page, or the CSV file.
     :ivar line: number of the table's first line, from 1.
     :ivar name: name of the marks around it; its first heads if it has none.
     :ivar rows: lines of the table, with its head.
@@ -153,11 +165,37 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
+def table_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table.
+
+    :param head: names of the columns.
+    :param rows: cells of each row.
+    """
+    for cells in chain((head, ["---"] * len(head)), rows):
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def cells_of(line: str) -> list[str]:
+    """Return the cells of a line that ``table_lines`` made."""
+    return line[2:-2].split(" | ")
+
+
+def csv_of(page: Path, name: str) -> Path:
+    """Return the path of a table's CSV file, ``data/NAME.csv`` beside its page, with hyphens for the name's blanks."""
+    return page.parent / "data" / f"{name.replace(' ', '-')}.csv"
+
+
 def placed_in(page: Path) -> Iterator[Placed]:
     """Yield the tables of a page, from the first to the last; blank lines may stand between a table and its stamp.
 
-    :param page: Markdown file.
+    :param page: Markdown file, or a CSV file with one table.
     """
+    if page.suffix == ".csv":
+        with page.open(encoding="utf-8", newline="") as file:
+            stamp = Stamp.parse(file.readline())
+            head, *rows = csv.reader(file)
+        yield Placed(page, 2, page.stem.replace("-", " "), tuple(table_lines(head, rows)), stamp)
+        return
     lines, mark, first, code = [*page.read_text(encoding="utf-8").splitlines(), ""], "", None, False
     for at, line in enumerate(lines):
         code ^= line.startswith("```")

@@ -20,11 +20,11 @@ CURRENT, UNSTAMPED = "current", "no stamp"
 
 
 def tables_of(folder: Path = LAB) -> Iterator[Placed]:
-    """Yield the tables of results of all pages of a folder.
+    """Yield the tables of results of all pages of a folder, and of the CSV files in its folder ``data``.
 
     :param folder: folder of Markdown files.
     """
-    for page in sorted(folder.glob("*.md")):
+    for page in (*sorted(folder.glob("*.md")), *sorted(folder.glob("data/*.csv"))):
         if page.name != CONTENTS:
             yield from placed_in(page)
 

@@ -10,12 +10,11 @@ from ..tables import show_many
 
 __all__ = ["STUDIES", "main"]
 
-STUDIES = {  # modules of this folder, each with `tables`, and `draw` if it has pictures, or with a `main` of its own
+STUDIES = {  # modules of this folder, each with `tables`, and `draw` if it has pictures
     "rules": "labels of the rules, their accuracy, and the gain of pairing by them",
     "predict": "classifiers of pairs, alone and together, our model, and what to measure first",
     "schedule": "the source's experiments with co-schedulers: makespans, sizes of jobs, correlations",
     "mistakes": "a real log with wrong predictions, and with a network that jobs share",
-    "walk": "four programs on this node: measured in pairs, predicted, paired, and run in all modes in turn",
 }
 
 
@@ -31,8 +30,6 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     name, *others = arguments
     made = import_module(f"{__package__}.{name}")
-    if hasattr(made, "main"):
-        return int(made.main(others))
     draw = getattr(made, "draw", None)
     page = "machine.md" if name in ("schedule", "mistakes") else "coscheduling.md"
     return show_many(f"coscheduling2025 {name}", page, made.tables, others, draw)

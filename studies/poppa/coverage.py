@@ -21,8 +21,6 @@ from topompi.colocation.estimates.estimators import Estimate, estimate
 from topompi.colocation.estimates.model import Phase, Shutter, simulate
 from topompi.colocation.estimates.records import Groups, groups_of
 
-from .former import former_estimate
-
 __all__ = ["Cell", "logs_of", "main", "score"]
 
 PAGE = "prices-model.md"
@@ -110,14 +108,10 @@ def rows_of(logs: int) -> Iterator[list[str]]:
     for refill, (shutters, long_every) in product(REFILLS, LENGTHS):
         cells = [Cell(refill, phase, load, shutters, long_every) for phase, load in product(PHASES, LOADS)]
         made = [logs_of(cell, logs) for cell in cells]
-        ours, former = (np.array([score(*one, of) for one in made]) for of in (estimate, former_estimate))
+        found = np.array([score(*one) for one in made])
         count = shutters // long_every if long_every else 0
-        row = [f"{refill:g}", str(shutters), str(count)]
-        for at, form in enumerate(("{:.0%}", "{:.2f}", "{:.3f}", "{:+.0%}")):
-            for of in (former, ours):
-                least = f"{of[:, 0].min():.0%}, " if at == 0 else ""
-                row.append(least + form.format(of[:, at].mean()))
-        yield [*row, f"{ours[:, 4].mean():.0%}"]
+        means = map(str.format, ("{:.0%}", "{:.2f}", "{:.3f}", "{:+.0%}", "{:.0%}"), found.mean(axis=0))
+        yield [f"{refill:g}", str(shutters), str(count), f"{found[:, 0].min():.0%}", *means]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -130,9 +124,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("-o", dest="output", metavar="DIR", type=Path, help=f"folder whose {PAGE} gets the table")
     parser.add_argument("--logs", type=int, default=100, help="logs per cell")
     given = parser.parse_args(arguments)
-    head = ["refill, ms", "shutters", "long ones"]
-    for name in ("coverage: least, mean", "width", "error", "price"):
-        head += [f"{name}, former", f"{name}, new"]
+    head = ["refill, ms", "shutters", "long ones", "least coverage", "mean", "width", "error", "price"]
     lines = list(table_lines([*head, "too short to tell"], rows_of(given.logs)))
     print("\npoppa coverage", *lines, sep="\n")
     if given.output is not None:

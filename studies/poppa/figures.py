@@ -12,7 +12,6 @@ from studies.tables import Table
 from topompi.colocation import estimate
 from topompi.colocation.estimates.overhead import asleep, dilated
 
-from .former import former_estimate
 from .overhead import LENGTHS, PAUSE
 from .pairs import Result
 
@@ -48,16 +47,12 @@ def of_recovery(one: Result) -> Results:
 
 
 def of_evicted(results: Sequence[Result]) -> Results:
-    """Return the measured performance of both jobs, and estimates now and formerly, with and without long shutters."""
+    """Return the measured performance of both jobs, and estimates with and without long shutters."""
     jobs = []
     for one in results:
         groups = one.groups.only(one.groups.alone)
         logs = {"with": groups, "without": replace(groups, warm=None)}
-        made = {
-            f"{name} {words}": asdict(of(log))
-            for words, log in logs.items()
-            for name, of in (("new", estimate), ("former", former_estimate))
-        }
+        made = {words: asdict(estimate(log)) for words, log in logs.items()}
         jobs.append({"job": one.job, "beside": one.beside, "ratios": one.ratios.tolist(), "estimates": made})
     return {"jobs": jobs}
 
@@ -126,7 +121,7 @@ def _recovery(results: Results) -> Iterator[Table]:
 
 def _evicted(results: Results) -> Iterator[Table]:
     rows = []
-    names = [f"{name} {words}" for words in ("with", "without") for name in ("new", "former")]
+    names = ("with", "without")
     for one in (job for name, found in results.items() if name.startswith("evict ") for job in found["jobs"]):
         made = [one["estimates"][name] for name in names]
         spans = [_span(each["performance"], each["low"], each["high"]) for each in made]

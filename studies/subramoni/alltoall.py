@@ -42,8 +42,6 @@ def draw(full: bool) -> Figure:
             chart(f"figure-6-7-{hosts}", f"alltoall, {hosts * ranks:,} processes, {hosts} hosts", "bytes", several)
             for hosts, several in rows
         ),
-        (*NOTES, *(failure for row in last for failure in row.failures))
-        + (() if full else ("1,024 and 2,048 processes, sixteen a host, are simulated with --full.",)),
     )
 
 
@@ -58,13 +56,3 @@ def models() -> Table:
             for size in SIZES
         ),
     )
-
-
-NOTES = (
-    "The reference's schedule gains nothing on pairwise exchange in either model, as no barrier keeps steps apart: "
-    "ranks drift, and conflicts spread. With a barrier before each step it takes 1.10 (64 hosts side by side) and "
-    "1.27 times (64 of 160) less at 1,024 processes and 64 KiB (sums of steps, figure 6.5); the "
-    "reference's 1.15 is between.",
-    "The models differ for `even` and `at_once` with long messages, which block one another where buffers are finite "
-    "(`even` at 256 KiB: 1.28 under flows, 1.16 under packets, 1.22 with unbounded buffers).",
-)

@@ -49,7 +49,6 @@ def draw(full: bool) -> Figure:
         f"our best is {ours:.3f} of the bound on all hosts and {mine:.3f} on a random half, the best peer {theirs:.3f} "
         f"and {others:.3f}: on a whole tree a plain shift does almost as well, on parts of one it does not",
         (whole, half),
-        notes=NOTES,
     )
 
 
@@ -84,18 +83,3 @@ def _cells(time: float | Failure | None, bound: float) -> tuple[str, str]:
     if time is None:
         return "", ""
     return ("failed", str(time)) if isinstance(time, Failure) else (f"{1e3 * time:.2f}", f"{time / bound:.3f}")
-
-
-NOTES = (
-    "Everything at once meets the bound where links share fairly (max-min): a flow has at least its part of the "
-    "busiest link, which is never idle until it has carried everything. `even` is the same in small: each step loads "
-    "every link in proportion to what it carries in all, so that no step is worse than its share, and a few steps in "
-    "flight hide latency and stragglers.",
-    "Conflict-free steps (`colouring`, TACS1) drift apart: without a barrier ranks enter their steps at unlike times, "
-    "and the exact fit of a step is lost; hosts that idle in a step have nothing to wait for and run ahead.",
-    "With SimGrid's default factors no schedule can reach 1.05: messages get 0.94 of a link, and acknowledgements take "
-    "5 % of it, which together is 1.12 of the bound before anything else.",
-    "Also tried, on this or smaller fabrics, and worse: windows on one side only (1.3 to 1.7), far partners first, the "
-    "busiest links' transfers first (5.5), receives in random order (1.3), steps of `colouring` joined by fours "
-    "(1.05), and zero-byte tokens between the users of a link (1.05 to 1.13).",
-)

@@ -9,7 +9,7 @@ from osu_like_bench.simulate.flowarena import LIBRARIES
 
 from .contest import Contest, Row, chart, gain, run, table
 from .figure import Chart, Figure, Table
-from .jobs import SEED, allocated
+from .jobs import allocated
 from .models import arenas
 
 __all__ = ["OURS", "PAPER", "TITLE", "draw"]
@@ -43,7 +43,7 @@ def draw(full: bool) -> Figure:
             f"{gain(last.baseline, last.ours[OURS[0]])}, over hosts {gain(last.baseline, last.ours[OURS[1]])} the "
             f"blind one's speed, and our best {last.best_peer[1] / last.best_ours[1]:.2f}x the best peer's"
         )
-    return Figure("; ".join(words), tuple(tables), tuple(charts), NOTES)
+    return Figure("; ".join(words), tuple(tables), tuple(charts))
 
 
 def _rows(hosts: tuple[int, ...]) -> dict[str, tuple[list[Row], list[Row]]]:
@@ -63,13 +63,3 @@ def _rows(hosts: tuple[int, ...]) -> dict[str, tuple[list[Row], list[Row]]]:
 
 def _contest(arena: FlowArena, nbytes: int) -> Contest:
     return Contest(arena, "bcast", nbytes, OURS, BLIND, peers=tuple(LIBRARIES))
-
-
-NOTES = (
-    f"The hosts are drawn from {FREE:,} and stand in random order (seed {SEED}), filled in blocks; all ranks start "
-    "together.",
-    "The default is the blind scatter-allgather, in rank order; the proposal is re-ordered by the tree. Peers are the "
-    "patterns of our models of Open MPI and MPICH.",
-    "The models differ because a message costs nothing under flows, and the copies of a rank run beside all else; "
-    "under packets messages have an overhead and steps a latency, and a copy keeps the processor of its rank.",
-)

@@ -46,10 +46,6 @@ def draw(full: bool) -> Figure:
         f"the congestion counter is {fewer} lower with the reference's schedule; this counts links, it is no run",
         tuple(tables),
         tuple(charts),
-        (
-            "A conflict is a transfer that a link carries in a step beyond what its rate allows the adapters that use "
-            "it. A step takes as long as its busiest link, latency left out; correlation is that of the two.",
-        ),
     )
 
 

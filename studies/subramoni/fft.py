@@ -54,17 +54,6 @@ def draw(full: bool) -> Figure:
             Table((*HEADS, *GAINS), tuple(rows), "Alltoall of all columns at once, each over one rank of each host:"),
             models(),
         ),
-        notes=(
-            "The alltoall inside the hosts is the MPI library's own on both sides and left out.",
-            "All columns are on the same hosts and run the same steps, so that they share every link equally: what is "
-            f"simulated is one of them with {RANKS} times the bytes, which takes as long.",
-            "Where a library's order is within 15 % of the bound, nothing can be 15 % faster: the shift on hosts that "
-            "are side by side and in order, and scatter_destination, which has 32 messages of a rank in flight.",
-            "Packets find less gain in the joint schedule than flows with long messages: it has several in flight, "
-            "which block one another where buffers are finite (with unbounded ones it is 1.14, as under flows).",
-            "SimGrid's lazy update of flows sometimes ends them early when many begin at one moment; a time below the "
-            "bound is shown as failed.",
-        ),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,6 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
-
-    def markdown(self) -> list[str]:
-        """Return the lines of a Markdown table, with columns aligned for readers of the text."""
-        widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
-        head, *body = [
-            "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-            for row in (self.columns, *self.rows)
-        ]
-        rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-        return [*([self.caption, ""] if self.caption else []), head, rule, *body]
 
 
 @dataclass(frozen=True)
@@ -126,10 +116,8 @@ class Figure:
         first.
     :param tables: tables in the order of the page.
     :param charts: charts in the order of the page.
-    :param notes: omissions and differences, one sentence each.
     """
 
     verdict: str
     tables: tuple[Table, ...]
     charts: tuple[Chart, ...] = ()
-    notes: tuple[str, ...] = field(default=())

@@ -38,7 +38,7 @@ def draw(full: bool) -> Figure:
                 quiet[collective] = rows
                 name = f"figure-3-{collective}"
                 charts.append(chart(name, f"{collective}, 296 processes, quiet", "bytes of a process", rows))
-    return Figure(_verdict(quiet), (*tables, models()), tuple(charts), NOTES)
+    return Figure(_verdict(quiet), (*tables, models()), tuple(charts))
 
 
 def models() -> Table:
@@ -70,14 +70,3 @@ def _verdict(quiet: dict[str, list[Row]]) -> str:
             f"{min(baseline):.2f} to {max(baseline):.2f}x the default's"
         )
     return "; ".join(words)
-
-
-NOTES = (
-    "Flows and packets agree within 8 %, for the root's link and the trunks decide; packets take longer, as messages "
-    "have an overhead and stand behind those of the second job.",
-    "The root is rank 0, on switch A. The default is the binomial tree in rank order.",
-    "The background is a fluid that takes at most half of a link, which 1 MiB does already: 4 MiB gives the same.",
-    "The proposal loses here what it gains there: the simulator charges nothing for starting a message or for many "
-    "senders at one receiver, only for bytes on links, and a leader stores everything before it forwards it. On the "
-    "emulated network, where these cost what they cost, see emulated.md.",
-)

@@ -53,12 +53,6 @@ def draw(full: bool) -> Figure:
         f"sharing costs our best {min(ours) - 1:.0%} to {max(ours) - 1:.0%}, where the routes force "
         f"{min(bounds) - 1:.0%} to {max(bounds) - 1:.0%} on any schedule (the bound's ratio)",
         (Table(heads, tuple(rows), "How many times longer an alltoall takes where hosts share links:"), models()),
-        notes=(
-            "Half of the hosts are on one leaf, half on another. Two hosts whose numbers on the leaf differ by the "
-            "number of its up-links are reached by one link.",
-            "Packets take 3 to 11 % longer than flows, with unbounded buffers too: what differs is hosts, where "
-            "messages have overheads and a rank copies one after the other.",
-        ),
     )
 
 

@@ -66,12 +66,6 @@ def draw(full: bool) -> Figure:
             models(),
         ),
         (chart("figure-4-4", "broadcast, 256 processes, SDR and DDR mixed", "bytes", rows),),
-        (
-            "The blind tree is the 4-nomial tree in rank order.",
-            "Flows and packets agree within 2 % from 256 KiB on, where the slow hosts' links decide; shorter messages "
-            "differ by up to 15 %, as sends of at most 12 KiB do not wait for their receivers under packets, and a "
-            "rank's copies keep its processor.",
-        ),
     )
 
 

@@ -50,15 +50,6 @@ def draw(full: bool) -> Figure:
             Table(heads, tuple(rows), "Rows inside hosts, columns over one rank of each host, all columns at once:"),
             models(),
         ),
-        notes=(
-            "Packets find less gain in the joint schedule than flows: pairwise exchange of short blocks does not wait "
-            "for receivers there, and long messages in flight block one another where buffers are finite (with "
-            "unbounded ones the gain of the longer is 1.06).",
-            "Phases are timed one by one and added up; the bound is what the links need in each.",
-            "The plain orders are those that MPI libraries choose from, each on its own row or column; at once is Open "
-            "MPI's linear one. Where links share fairly and starting a message costs nothing, all at once is as good "
-            "as anything: the joint schedule is for networks where it is not.",
-        ),
     )
 
 

@@ -20,6 +20,7 @@ from topompi.netsim import run as flows
 from topompi.netsim.packets import PRESETS
 from topompi.netsim.packets import run as packets
 from topompi.schedules import Network, make
+from topompi.schedules.network import DEPTH_FIRST
 from topompi.topology import Routes, TopologyInterface, load_routes
 from topompi.views.network import network_of
 from topompi.views.program import program_of
@@ -94,8 +95,8 @@ class Job:
 
 
 def without_clusters(network: Network) -> Network:
-    """Return the same ranks, hosts and links, without the clusters of hosts below switches."""
-    return replace(network, clusters=np.zeros((1, network.num_hosts), dtype=np.int64))
+    """Return the same ranks, hosts and links, without the clusters of hosts below switches, and no order by routes."""
+    return replace(network, clusters=np.zeros((1, network.num_hosts), dtype=np.int64), order=DEPTH_FIRST)
 
 
 def three_switches() -> Job:

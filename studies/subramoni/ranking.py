@@ -19,7 +19,7 @@ from topompi.views.network import network_of
 from .contest import gain
 from .figure import Chart, Table
 
-__all__ = ["NOTES", "PROPOSED", "Timed", "best_block", "chart", "evaluations", "hops", "times", "timing", "words"]
+__all__ = ["PROPOSED", "Timed", "best_block", "chart", "evaluations", "hops", "times", "timing", "words"]
 
 PROPOSED, GIVEN = "scheme2", "given"
 HEADS = {
@@ -30,12 +30,6 @@ HEADS = {
     "cyclic": "cyclic",
     "cartesian": "blocks of the grid",
 }
-NOTES = (
-    "Orders: the given one fills hosts in turn; cyclic gives successive ranks to successive hosts; blocks of the grid "
-    "are the best shape that divides it at every level of the tree, else halves again and again; scheme 2 is the "
-    "reference's, hosts first, by METIS; ours are the portfolio's by hop-bytes, which a communicator uses unless told "
-    "otherwise, and by the busiest link.",
-)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from topompi.topology import TopologyInterface, load_routes
 
 from .figure import Figure, Table
 from .jobs import allocated, view
-from .ranking import NOTES, best_block, evaluations
+from .ranking import best_block, evaluations
 
 __all__ = ["PAPER", "TITLE", "draw"]
 
@@ -35,13 +35,6 @@ def draw(full: bool) -> Figure:
         f"by hop-bytes, which a communicator uses, {short[-1]} of the share of the best block or more: least on "
         f"{short[0]} with leaves of {short[2]}",
         (Table(heads, tuple(rows)),),
-        notes=(
-            "Leaves of 16 hosts hold whole blocks of blocks; leaves of 20 are Stampede's and the Slurm cluster's, 64 "
-            "hosts fill three and a fifth of them; the scattered job is on 64 of 1,024 hosts of Ranger, drawn at "
-            "random.",
-            "The best block is found by enumeration of all shapes that divide the grid.",
-            *NOTES,
-        ),
     )
 
 

@@ -15,7 +15,7 @@ from topompi.topology import TopologyInterface
 from .figure import Figure, Table
 from .jobs import allocated
 from .models import of_kernel, table_of_models
-from .ranking import NOTES, Timed, evaluations, hops, times, timing, words
+from .ranking import Timed, evaluations, hops, times, timing, words
 
 __all__ = ["PAPER", "TITLE", "Multigrid", "draw"]
 
@@ -73,7 +73,7 @@ def draw(full: bool) -> Figure:
         tables += more
         rows += timed
         said.append(f"{name} at {kernel.ranks:,}: {words(timed)}")
-    return Figure("; ".join(said), (*tables, models()), notes=(*OF_KERNELS, *OF_MODELS, *NOTES))
+    return Figure("; ".join(said), (*tables, models()))
 
 
 def models() -> Table:
@@ -92,15 +92,3 @@ def _solver(name: str, kernel: PCG, interface: TopologyInterface) -> tuple[list[
         hops(evaluations(interface, kernel), caption),
         timing("bytes", timed, "An iteration, by bytes of a face:"),
     ], timed
-
-
-OF_KERNELS = (
-    f"Hypre-like: the halo of a 3D grid and of {LEVELS - 1} coarser ones, each of every other process and a quarter of "
-    "the bytes, then two sums of one double. MILC-like: the halo of a periodic 4D grid, then two such sums. The "
-    "reference measured the applications, whose grids it does not say: shares of the given orders differ.",
-)
-
-OF_MODELS = (
-    "Under flows both orders take the same, under packets the order by hop-bytes up to 11 % longer: its messages block "
-    "one another where buffers are finite (with unbounded ones both take the same again).",
-)

@@ -9,7 +9,7 @@ from topompi.interference.kernels.registry import balanced
 from .figure import Figure, Table
 from .jobs import allocated
 from .models import of_kernel, table_of_models
-from .ranking import NOTES, chart, times, timing, words
+from .ranking import chart, times, timing, words
 
 __all__ = ["PAPER", "TITLE", "draw"]
 
@@ -39,13 +39,6 @@ def draw(full: bool) -> Figure:
         (
             chart("figure-5-5-sizes", "3D stencil, 512 processes, Ranger-like", "bytes of a face", over_sizes),
             chart("figure-5-5-processes", "3D stencil, faces of 64K, Ranger-like", "processes", over_ranks),
-        ),
-        (
-            "Packets and flows agree within 15 % up to 64 KiB; of 1 MiB all messages leave at once and block one "
-            "another where buffers are finite, which costs the order by hop-bytes more (1.36 times the flows' time) "
-            "than the given one (1.13); with unbounded buffers it is 1.09 and 1.03 times.",
-            f"The hosts are drawn at random from {FREE:,}; the grid is open, all messages leave at once.",
-            *NOTES,
         ),
     )
 

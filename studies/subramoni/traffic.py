@@ -7,7 +7,7 @@ from topompi.mapping import Evaluation
 
 from .figure import Figure
 from .jobs import allocated
-from .ranking import NOTES, best_block, evaluations, hops
+from .ranking import best_block, evaluations, hops
 
 __all__ = ["PAPER", "TITLE", "draw"]
 
@@ -30,10 +30,6 @@ def draw(full: bool) -> Figure:
     return Figure(
         "; ".join(said),
         tuple(tables),
-        notes=(
-            "Busiest link: bytes over capacity of the link that is loaded most, over the least of these orders.",
-            *NOTES,
-        ),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from studies.coscheduling2025 import predict, trained
 from studies.coscheduling2025.bounds import without_sizes
 from studies.coscheduling2025.published import NAS, SPEC
-from tests.studies.test_studies import rows_between
+from tests.studies.test_studies import rows_of
 from tests.support import shared_data
 from topompi.colocation.rules.kinds import Kind
 from topompi.colocation.speedups.matrix import Speedups
@@ -74,5 +74,5 @@ def test_a_combination_with_itself_is_the_model_and_no_pair_recalls_more_than_a_
 
 
 def test_the_page_has_a_row_for_each_model():
-    assert [row[0] for row in rows_between("coscheduling classifiers", "coscheduling.md")[2:]] == list(predict.NAMES)
-    assert len(rows_between("coscheduling active", "coscheduling.md")[2:]) == 3 * len(predict.SHARES)
+    assert [row[0] for row in rows_of("coscheduling classifiers")[1:]] == list(predict.NAMES)
+    assert len(rows_of("coscheduling active")[1:]) == 3 * len(predict.SHARES)

@@ -9,7 +9,7 @@ from studies.__main__ import main
 from studies.jokanovic import applications, lanes
 from studies.jokanovic.applications import APPLICATIONS, BASE, CLASSES, RATE, application, character
 from studies.jokanovic.sharing import outcomes
-from tests.studies.test_studies import rows_between
+from tests.studies.test_studies import rows_of
 from topompi.interference import crossbar
 
 
@@ -45,7 +45,7 @@ def test_two_jobs_on_one_lane_lose_time_to_each_other():
 
 def test_the_page_has_the_applications_and_pairs_of_the_studies() -> None:
     names = "jokanovic alone", "jokanovic pairs of lanes"
-    found = {name: [row[0] for row in rows_between(name, "sharing.md")[2:]] for name in names}
+    found = {name: [row[0] for row in rows_of(name)[1:]] for name in names}
     assert set(found["jokanovic alone"]) == set(APPLICATIONS)
     assert found["jokanovic pairs of lanes"] == [" + ".join(names) for names in lanes.PAIRS]
 

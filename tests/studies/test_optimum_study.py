@@ -7,16 +7,13 @@ import pytest
 
 from studies.optimum.cli import COLLECTIVES, SIZES, best, others, ours, unaware
 from studies.optimum.fabrics import FABRICS, QUICK, network
-from tests.support import ROOT
+from tests.studies.test_studies import rows_of
 from topompi.schedules import optimum
-
-PAGE = (ROOT / "docs" / "lab" / "optimum.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_the_page_has_every_fabric_and_no_time_below_the_least(collective):
-    (found,) = re.findall(f"<!-- optimum {collective} -->\n(.*?)\n<!-- end", PAGE, re.DOTALL)
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:] if line[0] == "|"]
+    rows = rows_of(f"optimum {collective}")[1:]
     assert [row[0] for row in rows] == list(FABRICS)
     ratios = [float(one) for row in rows for cell in row[2:] for one in re.findall(r"(?:^|; )([0-9.]+) ", cell)]
     assert len(ratios) > len(SIZES) * len(FABRICS)

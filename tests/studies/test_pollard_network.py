@@ -10,7 +10,6 @@ from studies.pollard.network import NAMES, Setting, fragments, machine, mix_of, 
 from studies.pollard.patterns import trace
 from studies.pollard.speedups import SETTINGS
 from studies.routing import fat_tree
-from tests.studies.test_studies import rows_between
 from topompi.interference.network import SharedNetwork, components
 from topompi.interference.replay import replay
 from topompi.netsim import SEND
@@ -77,11 +76,6 @@ def test_no_job_is_faster_than_on_a_crossbar_and_random_nodes_cost_more_in_the_m
     found = [slow for seed in range(1, 5) for _, slow in slowdowns(small, seed, SETTINGS["each rank sends as much"])]
     assert min(min(slow.values()) for slow in found) > 1 - 1e-9
     assert np.mean([slow["random"] for slow in found]) > np.mean([slow["isolated"] for slow in found])
-
-
-def test_the_page_has_the_settings_of_the_study() -> None:
-    names = [row[0].rpartition(", ")[0] for row in rows_between("pollard network", "sharing.md")[2:]]
-    assert list(dict.fromkeys(names)) == ["the paper (packets)", *SETTINGS]
 
 
 def test_a_quick_run_prints_the_model_and_fills_no_page(capsys, tmp_path):

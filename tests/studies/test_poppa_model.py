@@ -12,23 +12,21 @@ from studies.poppa.applications import applications, cells_of, literal
 from studies.poppa.cli import STUDIES
 from studies.poppa.coverage import LENGTHS, REFILLS
 from tests.colocation.estimates.test_estimators import noisy
-from tests.studies.test_studies import rows_between
+from tests.studies.test_studies import rows_of
 
 
 def test_the_page_has_the_studies_tables_and_no_demand_fails():
-    numbers = rows_between("poppa numbers", "prices-model.md")
-    assert [row[-1] for row in numbers[2:]] == ["pass"] * 8
-    assert [row[0] for row in rows_between("poppa applications", "prices-model.md")[2:]] == [
-        one.name for one in applications()
-    ]
-    assert [row[0] for row in rows_between("poppa crowds", "prices-model.md")[2:]] == list("2345678")
+    numbers = rows_of("poppa numbers")
+    assert [row[-1] for row in numbers[1:]] == ["pass"] * 8
+    assert [row[0] for row in rows_of("poppa applications")[1:]] == [one.name for one in applications()]
+    assert [row[0] for row in rows_of("poppa crowds")[1:]] == list("2345678")
 
 
 def test_no_case_of_the_grid_has_fewer_than_90_of_100_intervals_with_the_truth():
-    rows = rows_between("poppa coverage", "prices-model.md")
+    rows = rows_of("poppa coverage of both")
     least = rows[0].index("coverage: least, mean, new")
-    assert len(rows) == 2 + len(REFILLS) * len(LENGTHS)
-    assert all(int(row[least].partition("%")[0]) >= 90 for row in rows[2:])
+    assert len(rows) == 1 + len(REFILLS) * len(LENGTHS)
+    assert all(int(row[least].partition("%")[0]) >= 90 for row in rows[1:])
 
 
 def test_phases_of_1_ms_are_found_by_balanced_and_not_by_the_source():

@@ -1,15 +1,12 @@
 """The study of slow hosts: its page has all rows, no time is below the least, and slow hosts aside are faster."""
 
-import re
-
 import pytest
 
 from studies.optimum.fabrics import FABRICS, QUICK, network, slowed
 from studies.slow.cli import ALL, HALF, HOSTS, WITHOUT, aside, fastest
-from tests.support import ROOT
+from tests.studies.test_studies import rows_of
 from topompi.schedules import optimum
 
-PAGE = (ROOT / "docs" / "lab" / "slow.md").read_text(encoding="utf-8")
 ROWS = {
     "ranks": ["8", "16", "32", "64"],
     "fabrics": [name for name in FABRICS if name not in WITHOUT],
@@ -19,8 +16,7 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_page_has_every_row_and_no_time_below_the_least(name):
-    (found,) = re.findall(f"<!-- slow {name} -->\n(.*?)\n<!-- end", PAGE, re.DOTALL)
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:] if line[0] == "|"]
+    rows = rows_of(f"slow {name}")[1:]
     assert [row[0] for row in rows] == ROWS[name]
     for cell in (cell for row in rows for cell in row[1:]):
         least, every, beside = (float(part.split()[0]) for part in cell.split("; ")[1:])

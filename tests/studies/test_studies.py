@@ -14,7 +14,8 @@ from studies.interference import cli as interference
 from studies.interference import waits
 from studies.jokanovic import cli as jokanovic
 from studies.pollard import cli as pollard
-from studies.stamps import stamp_of
+from studies.stamps import cells_of, stamp_of
+from studies.tablelist import tables_of
 from studies.tables import fill, table_lines
 from tests.support import ROOT
 from tests.workloads import random_workload
@@ -25,12 +26,11 @@ from topompi.views import read_cluster
 LAB = ROOT / "docs" / "lab"
 
 
-def rows_between(name: str, page: str) -> list[list[str]]:
-    """The cells of a table that stands between its marks."""
-    text = (LAB / page).read_text(encoding="utf-8")
-    (found,) = re.findall(f"<!-- {name} -->\n(.*?)\n<!-- end of {name} -->", text, re.DOTALL)
-    rows = [line for line in found.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
+def rows_of(name: str) -> list[list[str]]:
+    """The cells of a table of docs/lab, its head first."""
+    (found,) = (table.rows for table in tables_of() if table.name == name)
+    head, _, *rows = map(cells_of, found)
+    return [head, *rows]
 
 
 def test_a_table_takes_the_place_of_the_one_between_its_marks_alone(tmp_path: Path) -> None:
@@ -41,25 +41,42 @@ def test_a_table_takes_the_place_of_the_one_between_its_marks_alone(tmp_path: Pa
     text = page.read_text()
     table = "| x | y |\n| --- | --- |\n| 1 | \\\\1 |\n"
     assert text.startswith(f"before\n<!-- a -->\n{table}{stamp}\n<!-- end of a -->\n<!-- b -->\nkept")
-    with pytest.raises(BenchmarkError, match="expecting one pair of marks <!-- c -->"):
+    page.write_text("<!-- c -->\n")
+    with pytest.raises(BenchmarkError, match="expecting at most one pair of marks <!-- c -->"):
         fill(page, "c", [], stamp)
+
+
+def test_a_table_without_marks_comes_back_from_its_file(tmp_path: Path) -> None:
+    page, stamp = tmp_path / "page.md", stamp_of("python -m studies a", "studies.routing", seconds=3)
+    page.write_text("text\n")
+    lines = [*table_lines(["x", "y, z"], [('1 "a"', ""), ("2", "`b`, c")])]
+    fill(page, "a b", lines, stamp)
+    (found,) = tables_of(tmp_path)
+    assert (found.name, found.page) == ("a b", tmp_path / "data" / "a-b.csv")
+    assert (found.rows, found.stamp) == (tuple(lines), stamp)
+    assert page.read_text() == "text\n"
+
+
+def test_each_file_of_a_table_is_linked_by_one_page_and_each_link_has_its_file() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in LAB.glob("*.md"))
+    assert sorted(re.findall(r"\]\(data/([^)]+)\)", text)) == sorted(file.name for file in (LAB / "data").iterdir())
 
 
 def test_a_load_of_pollard_has_a_cell_for_each_scenario_and_isolation_waits_longer() -> None:
     cells = pollard.row_of("small", [pollard.drawn(seed, 0.85, jobs=400) for seed in range(2)], pollard.CAB)
-    assert len(cells) == 2 + len(POLLARD) == len(rows_between("pollard", "jobs.md")[0])
+    assert len(cells) == 2 + len(POLLARD) == len(rows_of("pollard")[0])
     waits = dict(zip(POLLARD, (float(cell.partition(" ")[0]) for cell in cells[1:]), strict=False))
     assert waits["TA"] >= waits["TO"]
 
 
 def test_the_page_has_the_loads_and_policies_of_the_studies() -> None:
-    assert [row[0] for row in rows_between("pollard", "jobs.md")[2:]] == list(pollard.LOADS)
-    assert [row[0] for row in rows_between("jokanovic", "jobs.md")[2:]] == list(jokanovic.POLICIES)
+    assert [row[0] for row in rows_of("pollard")[1:]] == list(pollard.LOADS)
+    assert [row[0] for row in rows_of("jokanovic")[1:]] == list(jokanovic.POLICIES)
     from studies.subramoni.published import FIGURES, HEAD
 
-    table = rows_between("published", "published.md")
+    table = rows_of("published")
     assert table[0] == list(HEAD)
-    assert list(dict.fromkeys(row[0] for row in table[2:])) == list(FIGURES)
+    assert list(dict.fromkeys(row[0] for row in table[1:])) == list(FIGURES)
 
 
 def test_a_source_that_is_not_here_is_refused_with_those_that_are(capsys) -> None:
@@ -71,13 +88,9 @@ def test_a_source_that_is_not_here_is_refused_with_those_that_are(capsys) -> Non
     assert "python -m studies: subramoni: expecting some of 3.1, " in capsys.readouterr().err
 
 
-def test_the_old_names_say_the_new_one() -> None:
-    for words in (["-m", "osu_like_bench", "figures", "4.3"],):
-        done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=60)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "make studies SOURCE=subramoni" in done.stderr
-    done = subprocess.run(["make", "figures"], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
+def test_the_old_name_says_the_new_one() -> None:
+    done = subprocess.run([sys.executable, "-m", "osu_like_bench", "figures"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
     assert "make studies SOURCE=subramoni" in done.stderr
 
 
@@ -93,9 +106,9 @@ def test_the_waits_of_a_policy_without_shared_links_are_those_as_logged() -> Non
 
 def test_the_page_of_shared_links_has_the_tables_of_the_study() -> None:
     for name in waits.FABRICS:
-        head, _, *rows = rows_between(f"interference {name}", "interference.md")
+        head, *rows = rows_of(f"interference {name}")
         assert tuple(head) == waits.COLUMNS
         assert [row[0].strip("`") for row in rows] == list(waits.ALLOCATORS)
-    head, _, *rows = rows_between("interference errors", "interference.md")
+    head, *rows = rows_of("interference errors")
     assert tuple(head) == interference.ERRORS
     assert [row[0].strip("`") for row in rows] == list(interference.TREES)

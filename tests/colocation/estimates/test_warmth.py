@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studies.poppa.coverage import Cell, logs_of, score
-from studies.poppa.former import former_estimate
 from tests.colocation.estimates.test_estimators import noisy
 from tests.support import examples
 from topompi.colocation.estimates.estimators import NOTHING, TOO_SHORT, estimate
@@ -128,9 +127,8 @@ def test_intervals_cover_the_truth_of_caches_that_refill_between_phases_of_any_l
     assert score(groups, truth).coverage >= 0.85  # of 20 logs; the grid of the lab has more
 
 
-def test_the_former_interval_of_a_victim_without_long_shutters_misses_the_truth():
+def test_the_interval_of_a_victim_without_long_shutters_has_the_truth_and_says_that_it_is_too_short_to_tell():
     groups, truth = logs_of(Cell(20, 0, 1.0, 20, 0), 5)
-    assert score(groups, truth, former_estimate).coverage == 0
     found = estimate(groups[0])
     assert found.doubt == TOO_SHORT
     assert found.low < truth[0] < found.high

@@ -43,49 +43,16 @@ def test_applications_solve_alike_on_both_sides(tmp_path):
     assert again.splitlines()[2].split("|")[:9] == row.split("|")[:9]
 
 
-def test_transposes_are_right_and_at_least_the_bound(tmp_path):
-    kept = tmp_path / "cells.json"
-    told = ("--grids", "2x2", "--sizes", "64K", "--orders", "block,random:1", "--seconds", 0.1)
-    printed = run("transposes", *told, "--json", kept)
-    cells = [line.split("|")[1:-1] for line in printed.splitlines() if line.startswith("| 4 ")]
-    assert [(cell[1].strip(), cell[3].strip()) for cell in cells] == [
-        (order, way) for order in ("block", "random:1") for way in ("rows", "columns")
-    ]
-    assert "WRONG" not in printed
-    for cell in cells:
-        bound, native, topompi = (float(number) for number in cell[5:8])
-        assert min(native, topompi) > 0.8 * bound
-    assert "- 65536 bytes, 4 ranks, the library against itself: 4 cells, geometric mean" in printed
-
-
-@pytest.mark.long
-def test_short_calls_are_compared_in_one_job_and_say_what_was_chosen(tmp_path):
-    kept = tmp_path / "rows.json"
-    told = ("--uplink-rates", "100M", "--orders", "random:1", "--collectives", "bcast,allgather", "--sizes", "1K")
-    printed = run("in_turn", *told, "--seconds", 0.2, "--rounds", 2, "--json", kept)
-    rows = json.loads(kept.read_text())
-    assert [(row["collective"], row["size"]) for row in rows] == [("bcast", 1024), ("allgather", 1024)]
-    for row in rows:
-        assert len(row["algorithms"]) == 2
-        assert list(row["times"]) == ["topompi", "library", "library again", "method"]
-        assert len({len(times) for times in row["times"].values()}) == 1
-        assert len(row["times"]["topompi"]) >= 2 * 6
-        assert min(map(min, row["times"].values())) > 0
-    assert "- 1024 bytes, topompi: 2 cells, geometric mean" in printed
-    assert "- 1024 bytes, the library against itself: 2 cells, geometric mean" in printed
-    assert sum(line.startswith("| 100M | random:1 | ") for line in printed.splitlines()) == 2
-
-
-def test_untuned_goes_on_after_a_job_that_fails_and_times_only_what_its_file_has_not_got(tmp_path):
+def test_emulated_goes_on_after_a_job_that_fails_and_times_only_what_its_file_has_not_got(tmp_path):
     kept, job = tmp_path / "cells.jsonl", ["2x2", "2:1", "random:1", 1]
     earlier = {"library": "?", "collective": "bcast", "size": 1024, "algorithms": [], "times": {}}
     earlier["times"] = {side: [1.0] for side in ("topompi", "library")}
     kept.write_text(json.dumps({"job": [*job, sys.executable], "cells": [earlier]}) + "\n")
     told = ("--networks", "2x2", "--uplink-rates", "2:1", "--orders", "random:1", "--ppn", 1, "--seconds", 0.1)
     cells = ("--collectives", "bcast,allgather", "--sizes", "1K,64K", "--limit", 0.01)
-    done = start("untuned", *told, *cells, "--pythons", f"/no/such/python,{sys.executable}", "--json", kept)
+    done = start("emulated", *told, *cells, "--pythons", f"/no/such/python,{sys.executable}", "--json", kept)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "untuned: 2x2, 2:1, random:1, 1, /no/such/python: after 0 cells: " in done.stderr
+    assert "emulated: 2x2, 2:1, random:1, 1, /no/such/python: after 0 cells: " in done.stderr
     lines = {line["job"][-1]: line for line in map(json.loads, kept.read_text().splitlines()[1:])}
     found = lines[sys.executable]["cells"]
     assert {(cell["collective"], cell["size"]) for cell in found} == {("bcast", 65536), ("allgather", 1024)}

@@ -39,7 +39,7 @@ def test_every_command_of_a_page_is_one(page):
         ("cd x && topompi doctor --now > out || exit 1", "No such option: --now"),
         ("python -m osu_like_bench simulate bcast", "expecting --topology, got none"),
         ("python -m benchmarks.absent", "expecting a module, got benchmarks.absent"),
-        ("python -m benchmarks.untuned --no-such", "expecting its options, got ['--no-such']"),
+        ("python -m benchmarks.emulated --no-such", "expecting its options, got ['--no-such']"),
         ("topompi map prof --topology SOURCE -o app.map", "expecting no further words, got ['prof'"),
         ("topompi map --graph prof --machine 2:2 --format rankfile4", "--format: expecting One of rankfile"),
         ("topompi jobs worth log.swf --speedups FILE --rate -1", "--rate: "),
