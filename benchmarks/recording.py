@@ -1,13 +1,12 @@
 """The time that recording from inside adds to calls of two ranks on 8 bytes, by form of the call.
 
-Run it as ``mpirun -n 2 python -m benchmarks.recording``; ``--python`` counts without C. Rounds with and without the
+Run it as ``mpirun -n 2 python -m benchmarks.recording``. Rounds with and without the
 recording take turns. The least time of each counts, because other programs and the scheduler can only add to it.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -79,10 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--python", action="store_true")
     given = parser.parse_args()
-    if given.python:
-        sys.modules["topompi.profile._counted"] = None  # type: ignore[assignment]  # as if it were not compiled
     with tempfile.TemporaryDirectory() as folder:
         measure(given.calls, given.rounds, Path(MPI.COMM_WORLD.bcast(folder)) / "run.topoprof")
         MPI.COMM_WORLD.Barrier()

@@ -38,7 +38,7 @@ _ASK_MPI = """
 import json, mpi4py
 from importlib.util import find_spec
 from mpi4py import MPI
-extensions = "dispatch._calls", "execution._compiled", "execution._keys", "profile._counted"
+extensions = "dispatch._calls", "execution._compiled", "execution._keys"
 compiled = all(find_spec(f"topompi.{one}") for one in extensions)
 library = MPI.Get_library_version().split(",")[0].split(chr(10))[0].strip(chr(0))
 facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec__.origin, "size": MPI.COMM_WORLD.size}
