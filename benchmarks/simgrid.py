@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from osu_like_bench.simulate import Arena
+from studies.simgrid import Arena
 from topompi.netsim import run
 from topompi.schedules import make
 from topompi.topology import TopologyInterface, load
@@ -49,7 +49,7 @@ def pairs(hosts: int) -> Iterator[tuple[str, Pair]]:
     network = network_of(TopologyInterface.place(routes.fabric.hosts, routes))
     links = len(network.capacity)
     network = replace(network, capacity=np.full(links, RATE), latency=np.full(links, LATENCY))
-    with Arena(network, cache=None, timeout=TIMEOUT) as arena:
+    with Arena(network, timeout=TIMEOUT) as arena:
         for collective, algorithm in SCHEDULES:
             schedule = make(collective, algorithm, arena.network)
             begun = time.perf_counter()

@@ -14,7 +14,7 @@ import typer
 
 from osu_like_bench.command import run_command
 from osu_like_bench.cpu import cpu_model
-from osu_like_bench.simulate import smpi
+from studies.simgrid import smpi
 from topompi.cli.terminal import HELP, overwrite
 from topompi.errors import BenchmarkError
 from topompi.inputs.writing import write_text

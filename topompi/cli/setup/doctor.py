@@ -105,7 +105,6 @@ def examine(environment: Mapping[str, str], topology: str | None, hosts: str | N
     routes = yield from _fabric(environment, topology, hosts)
     yield from _slurm(environment, routes)
     yield from _variables(environment)
-    yield _simgrid()
     matplotlib = find_spec("matplotlib") is not None
     yield Finding("plots", OK if matplotlib else ABSENT, "matplotlib" if matplotlib else "pip install 'topompi[plot]'")
     yield _emulation()
@@ -242,13 +241,6 @@ def _variables(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("variables", OK, ", ".join(given) or "none is set; topompi env lists them")
     if strange and not wrong:
         yield Finding("variables", FAULT, f"{', '.join(strange)}: topompi has no such variable")
-
-
-def _simgrid() -> Finding:
-    if shutil.which("smpirun") is None:
-        return Finding("SimGrid", ABSENT, "osu_like_bench simulate needs smpirun; Debian has it in libsimgrid-dev")
-    line = next((line.strip() for line in _said(["smpirun", "-version"]).splitlines() if line.strip()), "")
-    return Finding("SimGrid", OK if line else FAULT, line or "smpirun does not say its version")
 
 
 def _emulation() -> Finding:
