@@ -12,10 +12,12 @@ import typer
 
 from topompi.cli.terminal import HELP, Limit, console
 from topompi.errors import BenchmarkError
+from topompi.inputs.hostlist import read_hosts
 from topompi.inputs.writing import write_text
+from topompi.mapping.placement import place as placed
 from topompi.schedules.registry import ALGORITHMS
 from topompi.schedules.segments import pieces_of
-from topompi.topology import Report, TopologyInterface
+from topompi.topology import Report, TopologyInterface, load_routes
 from topompi.views.network import network_of
 
 from ..command import run_command
@@ -28,7 +30,6 @@ from .commandline import NETWORKS, SYSTEMS
 from .drawing import draw, drawable
 from .flowarena import LIBRARIES, METHODS, FlowArena
 from .ground import MOST_MESSAGES
-from .job import job_on
 from .kernelstudy import KernelStudy, others_of, ours_of
 from .study import study
 from .table import Findings, facts_of, lines, record
@@ -95,7 +96,7 @@ def command(
     trial = Trial(options.sides[:own], options.sides[own:], _sizes(sizes), root, window, jobs, background or "none")
     drawable(drawing)
     with _progress() as report:
-        interface = job_on(topology, lfts, hosts, ppn, place, report)
+        interface = _job_on(topology, lfts, hosts, ppn, place, report)
         options, about, found = _timed(network, settings, interface, options, trial, grid, report)
     _show(options, facts_of(interface, about), found, json, drawing)
     return 0
@@ -121,6 +122,34 @@ class Trial:
     window: int | None
     jobs: int
     background: str
+
+
+def _job_on(
+    topology: str, lfts: str | None, hosts: str | None, ppn: int, place: str, report: Report
+) -> TopologyInterface:
+    """Return the virtual job that the command's options describe.
+
+    :param topology: a topology source.
+    :param lfts: path of the source's forwarding tables; None if they are in the source.
+    :param hosts: a host list, a file, or a number N for the first N hosts; if it is None, all hosts.
+    :param ppn: ranks per host.
+    :param place: placement policy: block, cyclic or random:SEED.
+    :param report: object that shows the progress of reading.
+    :raises BenchmarkError: if the hosts or the policy do not exist.
+    """
+    routes = load_routes(topology, lfts, report)
+    names = list(routes.fabric.hosts)
+    if hosts is not None and hosts.isascii() and hosts.isdigit():
+        if not 1 <= int(hosts) <= len(names):
+            raise BenchmarkError(f"--hosts: expecting 1 to {len(names)} hosts of {topology}, got {hosts}")
+        names = names[: int(hosts)]
+    elif hosts is not None:
+        names = read_hosts(hosts)
+    try:
+        ranks = placed(ppn * len(names), names, place)
+    except ValueError as error:
+        raise BenchmarkError(f"--place: {error}") from error
+    return TopologyInterface.place(ranks, routes, source=topology, virtual=True)
 
 
 def _timed(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from topompi.inputs.writing import open_output, write_text
 from topompi.schedules import Schedule
-from topompi.schedules.exports.timeline import Line, Timeline
+from topompi.schedules.exports.goal import Line, Timeline
 
 __all__ = ["BYTE", "write_traces"]
 
