@@ -362,7 +362,7 @@ def test_every_mapper_is_there_by_name() -> None:
 
 
 def test_the_partitioner_is_loaded_when_it_is_needed() -> None:
-    said = "import sys, benchmarks.sharedmap; print({'pymetis', 'scipy', 'networkx'} & set(sys.modules))"
+    said = "import sys, topompi.mapping.mappers.multilevel; print({'pymetis', 'scipy', 'networkx'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "set()"
 
