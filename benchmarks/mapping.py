@@ -28,7 +28,6 @@ from topompi.mapping.mappers.cartesian import cartesian
 from topompi.mapping.mappers.multilevel import scheme1
 from topompi.mapping.mappers.plain import identity
 from topompi.mapping.mappers.portfolio import best
-from topompi.mapping.mappers.sharedmap import sharedmap
 from topompi.mapping.mapping import Mapping
 from topompi.mapping.partition import available, partitioner
 from topompi.mapping.readers import read_graph
@@ -36,6 +35,7 @@ from topompi.mapping.readers import read_graph
 from .multigrid import multigrid
 from .paths import SHARED_DATA
 from .patterns import made, refined_mesh
+from .sharedmap import sharedmap
 
 SHARED = SHARED_DATA / "commgraphs"
 DISTANCE = "1:10:100"

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation.estimates.overhead import asleep, dilated
+from studies.poppa.dilation import asleep, dilated
 from topompi.shutter.decide import Settings
 from topompi.shutter.holds import Process
 from topompi.shutter.log import Record, read_log

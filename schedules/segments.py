@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..inputs.sizes import size_in
 from .network import Network
 from .registry import ALGORITHMS, current_name, find_algorithm, make
 from .schedule import Schedule
@@ -24,8 +25,6 @@ __all__ = [
     "variants",
 ]
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20}
-
 
 def cut(algorithm: str) -> tuple[str, int | None]:
     """Split a name into the algorithm and the largest size of its messages in bytes, None if the name has no size.
@@ -37,10 +36,10 @@ def cut(algorithm: str) -> tuple[str, int | None]:
     name, slash, size = algorithm.partition("/")
     if not slash or ":" in algorithm or algorithm.endswith(".json"):
         return algorithm, None
-    number, unit = (size[:-1], size[-1:]) if size[-1:] in ("K", "M") else (size, "")
-    if not number.isdecimal() or int(number) == 0:
+    nbytes = size_in(size)
+    if not nbytes:
         raise ValueError(f"expecting bytes as 32K behind the slash, got {algorithm!r}")
-    return name, int(number) * _UNITS[unit]
+    return name, nbytes
 
 
 def cuttable(collective: str) -> list[str]:

@@ -4,8 +4,7 @@
 graph. ``cartesian`` maps a grid of ranks, which ``grids`` recognises, by blocks, ``strips`` or, to a torus, ``folds``.
 ``branches`` maps a tree of ranks. ``multilevel`` maps by partitioning the
 graph with a partitioner of `mapping.partition`. ``refine`` swaps ranks to reduce the hop-bytes (``swaps`` computes the
-savings; ``search`` and ``annealing`` choose the swaps). ``busiest`` relieves the busiest link. ``sharedmap`` is a
-published mapper to compare with.
+savings; ``search`` and ``annealing`` choose the swaps). ``busiest`` relieves the busiest link.
 """
 
 from .registry import MAPPERS, Mapper, mapper

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
-from xml.parsers import expat
 
 from ...inputs import parse_json
 from .columns import heading, volume_in
@@ -86,73 +86,39 @@ def read(file: GraphFile) -> Edges:
 
 
 def _graphml(file: GraphFile) -> _Graph:
-    """Read GraphML, whose keys name the attributes; entities are refused."""
-    names, edges, nodes = dict[str, str](), list[_Edge](), dict[str, str]()
-    directed, text = [True], list[str]()
-    parser = expat.ParserCreate()
-
-    def start(tag: str, fields: dict[str, str]) -> None:
-        tag = tag.rpartition(":")[2]
-        text.clear()
-        if tag == "key":
-            names[fields.get("id", "")] = fields.get("attr.name", "")
-        elif tag == "graph":
-            directed[0] = fields.get("edgedefault") != "undirected"
-        elif tag == "node":
-            nodes[fields.get("id", "")] = fields.get("id", "").removeprefix("n")
-        elif tag == "edge":
-            edges.append(_Edge(parser.CurrentLineNumber, fields.get("source", ""), fields.get("target", ""), {}))
-        elif tag == "data" and edges:
-            edges[-1].attributes[names.get(fields.get("key", ""), fields.get("key", ""))] = ""
-
-    def end(tag: str) -> None:
-        attributes = edges[-1].attributes if edges else {}
-        if tag.rpartition(":")[2] == "data" and attributes:
-            attributes[next(reversed(attributes))] = "".join(text).strip()
-
-    def refuse(*_: object) -> None:
-        raise GraphFileError(f"{file.name}:{parser.CurrentLineNumber}: expecting GraphML without entities, got one")
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler, parser.EntityDeclHandler = text.append, refuse
-    try:
-        parser.Parse(file.data, True)
-    except expat.ExpatError as error:
-        said = expat.ErrorString(error.code)
-        raise GraphFileError(f"{file.name}:{error.lineno}: expecting GraphML, got: {said}") from error
-    except (ValueError, LookupError) as error:  # the parser does not support the encoding
-        raise GraphFileError(f"{file.name}: expecting GraphML in UTF-8, got: {error}") from error
-    return _Graph(edges, directed[0], nodes)
+    """Read GraphML; document types are refused, because they can declare entities, which may be huge or external."""
+    text = file.data.decode("utf-8")
+    if (at := text.find("<!DOCTYPE")) >= 0:
+        file.fail(text.count("\n", 0, at) + 1, "GraphML without entities", "a document type")
+    graph = _by_networkx(file, "GraphML", lambda networkx: networkx.parse_graphml(text))
+    return _Graph(_edges_of(graph), graph.is_directed(), {node: node.removeprefix("n") for node in graph})
 
 
 def _gml(file: GraphFile) -> _Graph:
     """Read GML: nodes with a number and a label, edges with the numbers of their ends."""
-    edges, labels, directed, found = list[_Edge](), dict[str, str](), False, dict[str, str]()
-    path, name = list[str](), ""
-    for number, line in file.lines("#"):
-        for quoted, bracket, bare in _TOKEN.findall(line):
-            if bracket == "[":
-                path.append(name)
-                found = {} if path[1:] in (["node"], ["edge"]) else found
-            elif bracket == "]":
-                if path[1:] == ["node"]:
-                    labels[found.get("id", "")] = found.get("label", found.get("id", ""))
-                elif path[1:] == ["edge"]:
-                    edges.append(_Edge(number, found.pop("source", ""), found.pop("target", ""), found))
-                path = path[:-1]
-            elif not name:
-                name = bare or quoted
-                continue
-            elif path == ["graph"] and name == "directed":
-                directed = bare == "1"
-            elif len(path) == 2:
-                found[name] = bare or quoted
-            name = ""
-    if path:
-        raise GraphFileError(f"{file.name}: expecting GML with closed brackets, got {len(path)} that are open")
+    text = file.data.decode("utf-8")
+    graph = _by_networkx(file, "GML", lambda networkx: networkx.parse_gml(text, label="id"))
+    labels = {str(node): str(label) for node, label in graph.nodes(data="label")}
     if not all(label.isdecimal() for label in labels.values()):  # labels are names; the numbers are the ranks
         labels = {node: node for node in labels}
-    return _Graph(edges, directed, labels)
+    return _Graph(_edges_of(graph), graph.is_directed(), labels)
+
+
+def _by_networkx(file: GraphFile, form: str, parse: Callable[[Any], Any]) -> Any:
+    """Parse a text with networkx, whose errors on damaged texts become ours."""
+    import networkx  # imported here, because most graphs are lists or matrices
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of attributes that are not read
+            return parse(networkx)
+    except (networkx.NetworkXException, SyntaxError, LookupError, ValueError, TypeError, AttributeError) as problem:
+        said = " ".join(str(problem).split())[:200]
+        raise GraphFileError(f"{file.name}: expecting {form}, got: {said}") from problem
+
+
+def _edges_of(graph: Any) -> list[_Edge]:
+    return [_Edge(1, str(source), str(target), _texts(data)) for source, target, data in graph.edges(data=True)]
 
 
 def _pajek(file: GraphFile) -> _Graph:

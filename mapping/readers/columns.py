@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...inputs.csvtext import csv_fields
-from .text import UNITS, GraphFile, GraphFileError
+from ...inputs.sizes import unit_bytes
+from .text import GraphFile, GraphFileError
 
 __all__ = [
     "COUNT",
@@ -125,7 +126,7 @@ def _without_commas(word: str) -> str:
 
 
 def _with_units(words: list[str]) -> list[str]:
-    if len(words) > 2 and words[-1].upper() in UNITS and words[-2][-1:].isdigit():
+    if len(words) > 2 and unit_bytes(words[-1]) and words[-2][-1:].isdigit():
         return [*words[:-2], words[-2] + words[-1]]
     return words
 
@@ -163,7 +164,7 @@ def _compact(word: str) -> str:
 def _kind_of(word: str) -> tuple[str, int, int]:
     """Return the kind of a column by its name, the place of the name among those of the kind, and its unit."""
     unit = _UNIT.fullmatch(word.strip("\"' ").lower())
-    factor = UNITS[unit[2].upper()] if unit else 1
+    factor = unit_bytes(unit[2]) or 1 if unit else 1
     compact = _compact(unit[1] if unit else word)
     if compact in _KIND and (not unit or _KIND[compact] == VOLUME):
         return _KIND[compact], _NAMES[_KIND[compact]].split().index(compact), factor

@@ -14,15 +14,15 @@ from typing import NoReturn
 
 from ...errors import TopompiError
 from ...inputs import current_limits, kind_of, read_input
+from ...inputs.sizes import unit_bytes
 
-__all__ = ["BINARY", "LIST", "MATRIX", "MAX_RANKS", "UNITS", "GraphFile", "GraphFileError"]
+__all__ = ["BINARY", "LIST", "MATRIX", "MAX_RANKS", "GraphFile", "GraphFileError"]
 
 MATRIX, LIST = "matrix", "list"  # the two meanings of a table of numbers
 HEAD_BYTES = 4096
 LINES_A_LOOK = 4096  # lines between two checks of the time limit
 MAX_VOLUME = 2**63 - 1
 MAX_RANKS = 2**31 - 1  # because MPI's ranks are C ints
-UNITS = {"B": 1, "BYTES": 1} | {f"{unit}{b}": 1024**at for at, unit in enumerate("KMGT", 1) for b in ("", "B", "IB")}
 BINARY = "K, M, G and T are powers of 1,024"
 _UNIT = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]{1,5})")
 # A rank as programs name it (rank3, P3), or as a number with a fraction of zeros (3.0, 3.000e+00).
@@ -154,7 +154,7 @@ class GraphFile:
 
     def _rounded(self, line: int, word: str, factor: int) -> int:
         match = _UNIT.fullmatch(word)
-        unit = UNITS.get(match[2].upper(), 0) if match else factor
+        unit = unit_bytes(match[2]) or 0 if match else factor * word.isascii()
         try:
             number = float(match[1] if match else word) * unit
         except ValueError:

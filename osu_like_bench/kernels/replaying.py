@@ -13,7 +13,7 @@ from topompi.interference.kernels.kernel import Alltoalls, Kernel, Messages, Pha
 from topompi.schedules import Network, Schedule, make
 from topompi.schedules.alltoall import direct
 
-from ..simulate import Arena, Failure, FlowArena
+from ..simulate.ground import Failure, Ground
 
 __all__ = ["JOINT", "PLAIN", "Replay"]
 
@@ -42,7 +42,7 @@ class Replay:
     :param process: number of the arena's process that takes each rank, shape (ranks,).
     """
 
-    def __init__(self, arena: Arena | FlowArena, kernel: Kernel, process: Integers) -> None:
+    def __init__(self, arena: Ground, kernel: Kernel, process: Integers) -> None:
         self.arena, self.kernel, self.process = arena, kernel, process
         # The network as the kernel sees it: its rank r is on the host of process ``process[r]``.
         self.network = replace(arena.network, rank_host=arena.network.rank_host[process])

@@ -12,10 +12,12 @@ import typer
 
 from topompi.cli.terminal import HELP, Limit, console
 from topompi.errors import BenchmarkError
+from topompi.inputs.hostlist import read_hosts
 from topompi.inputs.writing import write_text
+from topompi.mapping.placement import place as placed
 from topompi.schedules.registry import ALGORITHMS
 from topompi.schedules.segments import pieces_of
-from topompi.topology import Report, TopologyInterface
+from topompi.topology import Report, TopologyInterface, load_routes
 from topompi.views.network import network_of
 
 from ..command import run_command
@@ -24,16 +26,11 @@ from ..options import Options, message_sizes, parse_bytes
 from ..record import Facts
 from . import commandline as cli
 from .background import Background
-from .cache import folder
 from .commandline import NETWORKS, SYSTEMS
 from .drawing import draw, drawable
 from .flowarena import LIBRARIES, METHODS, FlowArena
 from .ground import MOST_MESSAGES
-from .job import job_on
 from .kernelstudy import KernelStudy, others_of, ours_of
-from .peers import ACTIONS, PEERS
-from .replay import Arena
-from .smpi import MODELS, version
 from .study import study
 from .table import Findings, facts_of, lines, record
 
@@ -62,15 +59,12 @@ def command(
     network: cli.Network = NETWORKS[0],
     seeds: cli.Seeds = 0,
     bracket: cli.Bracket = False,
-    model: cli.SimgridModel = MODELS[0],
     eager: cli.Eager = None,
     window: cli.Window = None,
     json: cli.Json = None,
     drawing: cli.Drawing = None,
-    timeout: cli.Timeout = 300.0,
     jobs: cli.Jobs = 2,
     most: cli.MostMessages = MOST_MESSAGES,
-    cache: cli.Cache = True,
     debug: cli.Debug = False,
     limit: Limit = None,
 ) -> int:
@@ -80,7 +74,7 @@ def command(
     message size is the whole message of bcast, reduce and allreduce; one rank's share of gather, scatter, allgather and
     reduce_scatter; a block from one rank to one other of alltoall. Messages are flows with max-min fair shares, and
     other libraries run the algorithms of our models of them; --network packet sends packets through switches with
-    finite buffers instead; --network simgrid uses SimGrid, with its own copies of the libraries' choices.
+    finite buffers instead.
 
     For the kernels stencil3d, stencil4d and pcg the command compares orders of the ranks: our mappings, and those that
     a user has without them. For fft3d and p3dfft it compares our joint alltoalls of rows and columns with those of the
@@ -89,26 +83,20 @@ def command(
     Compare: python -m osu_like_bench compare A.json A.json --side shift,mpich
     """
     collective = FORMER.get(collective, collective)
-    if _one_of("--network", network, NETWORKS) == "simgrid":
-        version()  # raises before any work if SimGrid is not installed
-    _refuse_simgrid(network, model=model != MODELS[0])
+    _one_of("--network", network, NETWORKS)
     _refuse_grid(collective, grid=grid, periodic=periodic, faces=faces)
     _refuse_bracket(network, collective, bracket=bracket)
-    sides = (*_algorithms(collective, algorithm), *_peers(collective, peers, network))
+    sides = (*_algorithms(collective, algorithm), *_peers(collective, peers))
     options = Options(collective, sizes=sizes, root=str(root), sides=sides, topology=topology, lfts=lfts, hosts=hosts)
     options = replace(options, place=place, json=None if json is None else str(json), periodic=periodic, faces=faces)
     system, second = _one_of("--system", system, SYSTEMS), None if background is None else Background.parse(background)
-    settings = {"system": system, "background": second, "most_messages": most}
-    at_once = None if eager is None else parse_bytes(eager, "--eager")
-    if network == "simgrid":
-        settings |= _of_simgrid(at_once, model, timeout, cache=cache)
-    else:
-        settings |= {"eager": at_once, "seeds": seeds, "bracket": bracket}
+    settings = {"system": system, "background": second, "most_messages": most, "seeds": seeds, "bracket": bracket}
+    settings["eager"] = None if eager is None else parse_bytes(eager, "--eager")
     own = len(_algorithms(collective, algorithm))
     trial = Trial(options.sides[:own], options.sides[own:], _sizes(sizes), root, window, jobs, background or "none")
     drawable(drawing)
     with _progress() as report:
-        interface = job_on(topology, lfts, hosts, ppn, place, report)
+        interface = _job_on(topology, lfts, hosts, ppn, place, report)
         options, about, found = _timed(network, settings, interface, options, trial, grid, report)
     _show(options, facts_of(interface, about), found, json, drawing)
     return 0
@@ -136,6 +124,34 @@ class Trial:
     background: str
 
 
+def _job_on(
+    topology: str, lfts: str | None, hosts: str | None, ppn: int, place: str, report: Report
+) -> TopologyInterface:
+    """Return the virtual job that the command's options describe.
+
+    :param topology: a topology source.
+    :param lfts: path of the source's forwarding tables; None if they are in the source.
+    :param hosts: a host list, a file, or a number N for the first N hosts; if it is None, all hosts.
+    :param ppn: ranks per host.
+    :param place: placement policy: block, cyclic or random:SEED.
+    :param report: object that shows the progress of reading.
+    :raises BenchmarkError: if the hosts or the policy do not exist.
+    """
+    routes = load_routes(topology, lfts, report)
+    names = list(routes.fabric.hosts)
+    if hosts is not None and hosts.isascii() and hosts.isdigit():
+        if not 1 <= int(hosts) <= len(names):
+            raise BenchmarkError(f"--hosts: expecting 1 to {len(names)} hosts of {topology}, got {hosts}")
+        names = names[: int(hosts)]
+    elif hosts is not None:
+        names = read_hosts(hosts)
+    try:
+        ranks = placed(ppn * len(names), names, place)
+    except ValueError as error:
+        raise BenchmarkError(f"--place: {error}") from error
+    return TopologyInterface.place(ranks, routes, source=topology, virtual=True)
+
+
 def _timed(
     network: str,
     settings: dict[str, Any],
@@ -148,7 +164,7 @@ def _timed(
     """Run the simulations; return the options with the kernel's grid, facts about the network, and the times.
 
     :param network: simulator, one of ``NETWORKS``.
-    :param settings: keyword arguments of the simulated network (``Arena`` or ``FlowArena``).
+    :param settings: keyword arguments of the simulated network (``FlowArena``).
     :param interface: topology of the job.
     :param options: options of the run.
     :param trial: the simulations to run.
@@ -161,8 +177,7 @@ def _timed(
         kernel = make_kernel(name, interface.rank_host.tolist(), grid, options.periodic, options.faces)
     if network == "packet":
         settings = {**settings, "routes": interface.routes}
-    arena_of = Arena if network == "simgrid" else FlowArena
-    with arena_of(network_of(interface), **settings) as arena:
+    with FlowArena(network_of(interface), **settings) as arena:
         about: dict[str, object] = {
             "network": arena.describe(),
             "simulator": arena.simulator,
@@ -180,17 +195,12 @@ def _timed(
 
 
 def _show(options: Options, facts: Facts, found: Findings, json: Path | None, drawing: Path | None) -> None:
-    """Print the table, and write the record and the drawing if they are asked for.
-
-    :raises BenchmarkError: if simulations crashed.
-    """
+    """Print the table, and write the record and the drawing if they are asked for."""
     print("\n".join(lines(options, facts, found)))
     if json is not None:
         write_text(json, record(options, facts, found).to_json())
     if drawing is not None and found.timed:
         draw(options, facts, found, drawing)
-    if found.broken:
-        raise BenchmarkError("expecting a time of every simulation, got crashes: the last lines of the table name them")
 
 
 def _algorithms(collective: str, text: str) -> tuple[str, ...]:
@@ -207,24 +217,12 @@ def _algorithms(collective: str, text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _peers(collective: str, text: str, network: str) -> tuple[str, ...]:
-    """Return the names of the libraries to simulate; empty if the simulator has no models for this collective."""
-    libraries, collectives = (PEERS, ACTIONS) if network == "simgrid" else (tuple(LIBRARIES), METHODS)
-    known = others_of(collective) if collective in KERNELS else libraries if collective in collectives else ()
+def _peers(collective: str, text: str) -> tuple[str, ...]:
+    """Return the names of the libraries to simulate; empty if they have no models for this collective."""
+    known = others_of(collective) if collective in KERNELS else tuple(LIBRARIES) if collective in METHODS else ()
     if text in ("none", "all") or not known:
         return () if text == "none" else tuple(known)
     return tuple(_one_of("--peers", name, known) for name in _words(text))
-
-
-def _refuse_simgrid(network: str, **given: bool) -> None:
-    """Raise if an option that only SimGrid has is given to topompi's own simulator.
-
-    :param network: simulator, one of ``NETWORKS``.
-    :param given: whether each option is given, by its name.
-    """
-    wrong = next((option for option, value in given.items() if value), None)
-    if wrong is not None and network != "simgrid":
-        raise BenchmarkError(f"--{wrong}: expecting --network simgrid with it, got {network}")
 
 
 def _refuse_grid(collective: str, **given: object) -> None:
@@ -244,16 +242,6 @@ def _refuse_bracket(network: str, collective: str, *, bracket: bool) -> None:
         raise BenchmarkError(
             f"--bracket: expecting --network packet and a collective with it, got {network}, {collective}"
         )
-
-
-def _of_simgrid(eager: int | None, model: str, timeout: float, *, cache: bool) -> dict[str, Any]:
-    """Return the settings that only SimGrid's simulated network (``Arena``) has, by name."""
-    return {
-        "eager": eager or 0,
-        "model": _one_of("--model", model, MODELS),
-        "timeout": timeout,
-        "cache": folder() if cache else None,
-    }
 
 
 def _words(text: str) -> list[str]:

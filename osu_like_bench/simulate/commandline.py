@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from topompi.cli.quantities import COUNT, PER_HOST, RANKS, SECONDS
+from topompi.cli.quantities import COUNT, PER_HOST, RANKS
 from topompi.schedules.registry import ALGORITHMS
 
 from ..kernels import KERNELS
 
 SYSTEMS = ("stampede", "ranger")
-NETWORKS = ("flow", "packet", "simgrid")
+NETWORKS = ("flow", "packet")
 
 Collective = Annotated[str, typer.Argument(help=f"One of {', '.join((*ALGORITHMS, *KERNELS))}.")]
 Topology = Annotated[str, typer.Option(help="A topology source, as for topompi topology show.", metavar="SOURCE")]
@@ -40,13 +40,10 @@ Seeds = Annotated[int, COUNT(help="Starts of the ranks; 0: all together.", min=0
 Bracket = Annotated[
     bool, typer.Option("--bracket", help="Packets also with 16 KiB a port, and with one queue an input.")
 ]
-SimgridModel = Annotated[str, typer.Option(help="Of simgrid: flow, or smpi, its own corrections.")]
 Eager = Annotated[str | None, typer.Option(help="Below, sends do not wait.", metavar="SIZE")]
 Window = Annotated[int | None, COUNT(help="Steps in flight, 0 for all.", min=0)]
 Json = Annotated[Path | None, typer.Option(help="Write the record here.", metavar="FILE")]
 Drawing = Annotated[Path | None, typer.Option("--plot", help="Draw to .svg or .png.", metavar="FILE")]
-Timeout = Annotated[float, SECONDS(help="Seconds of real time a simulation.", min=0.1)]
 Jobs = Annotated[int, COUNT(help="Simulations at once.")]
 MostMessages = Annotated[int, COUNT("--most-messages", help="Leave out what has more.")]
-Cache = Annotated[bool, typer.Option(help="Keep results, and use those kept.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]

@@ -23,7 +23,7 @@ from topompi.inputs.figures import (
 
 from ..options import Options
 from ..record import Facts
-from .smpi import Failure
+from .ground import Failure
 from .table import Findings
 
 __all__ = ["draw", "drawable", "heights", "lines_of"]

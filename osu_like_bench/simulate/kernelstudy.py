@@ -11,8 +11,7 @@ from topompi.topology import TopologyInterface
 from ..kernels import KERNELS, Kernel
 from ..kernels.orders import OTHERS, OURS, Order, order_of
 from ..kernels.replaying import JOINT, PLAIN, Replay
-from .flowarena import FlowArena
-from .replay import Arena
+from .ground import Ground
 from .table import Findings, Timing
 
 __all__ = ["KernelStudy", "others_of", "ours_of"]
@@ -50,7 +49,7 @@ class KernelStudy:
 
     def __init__(
         self,
-        arena: Arena | FlowArena,
+        arena: Ground,
         kernel: Kernel,
         interface: TopologyInterface,
         orders: dict[str, Order] | None = None,

@@ -11,9 +11,7 @@ from topompi.schedules.registry import find_algorithm
 from topompi.schedules.schedule import ROOTED
 from topompi.schedules.segments import cut
 
-from .flowarena import FlowArena
-from .replay import Arena
-from .smpi import Failure
+from .ground import Failure, Ground
 from .table import Findings, Timing
 
 __all__ = ["study"]
@@ -23,7 +21,7 @@ Place = tuple[str, int]
 
 
 def study(
-    arena: Arena | FlowArena,
+    arena: Ground,
     collective: str,
     algorithms: Sequence[str],
     peers: Sequence[str],
@@ -74,7 +72,7 @@ def study(
 
 
 def _algorithm(
-    arena: Arena | FlowArena, collective: str, name: str, sizes: Sequence[int], root: int, window: int | None
+    arena: Ground, collective: str, name: str, sizes: Sequence[int], root: int, window: int | None
 ) -> list[tuple[Place, Timing]]:
     """Return the times of an algorithm, one size after the other, because each holds the memory of a schedule."""
     chosen = find_algorithm(collective, cut(name)[0])
@@ -83,9 +81,7 @@ def _algorithm(
     return [((name, size), _time(arena, collective, name, size, root, parameters)) for size in sizes]
 
 
-def _time(
-    arena: Arena | FlowArena, collective: str, name: str, size: int, root: int, parameters: dict[str, int | None]
-) -> Timing:
+def _time(arena: Ground, collective: str, name: str, size: int, root: int, parameters: dict[str, int | None]) -> Timing:
     ranks, most = arena.network.num_ranks, 4 * arena.most_messages
     if collective in ("alltoall", "fft") and ranks**2 > most:  # too many messages even to generate the schedule
         return Failure(f"left out: {ranks:,} ranks exchange {ranks**2:,} blocks, more than {most:,}")
@@ -98,9 +94,9 @@ def _time(
     return arena.time(made.schedule, made.block_bytes, made.slices)
 
 
-def _peer(arena: Arena | FlowArena, collective: str, name: str, size: int, root: int) -> list[tuple[Place, Timing]]:
+def _peer(arena: Ground, collective: str, name: str, size: int, root: int) -> list[tuple[Place, Timing]]:
     return [((name, size), arena.peer(name, collective, size, root))]
 
 
-def _bound(arena: Arena | FlowArena, collective: str, size: int, root: int) -> float:
+def _bound(arena: Ground, collective: str, size: int, root: int) -> float:
     return 0.0 if collective == "fft" else arena.bound(collective, size, root)

@@ -14,8 +14,7 @@ from topompi.topology import TopologyInterface
 
 from ..options import Options
 from ..record import Facts, Record, Result
-from .ground import Starts
-from .smpi import Failure
+from .ground import Failure, Starts
 
 __all__ = ["BOUND", "Findings", "facts_of", "lines", "record"]
 
@@ -53,15 +52,6 @@ class Findings:
     def timed(self) -> bool:
         """Whether any simulation has a time."""
         return any(not isinstance(one, Failure) for one in self.outcomes.values())
-
-    @property
-    def broken(self) -> bool:
-        """Whether the command has failed because simulations crashed.
-
-        One crash of an algorithm of topompi is enough; crashes of other sides count only if no side has a time.
-        """
-        crashed = {side for (side, _), one in self.outcomes.items() if isinstance(one, Failure) and one.crash}
-        return bool(crashed) and (not self.timed or not crashed.isdisjoint(self.algorithms))
 
     @property
     def failures(self) -> dict[tuple[str, int], str]:

@@ -1,1 +1,1 @@
-"""Schedules as input for other programs: SimGrid's traces, GOAL, and JSON."""
+"""Schedules as input for other programs: GOAL and JSON."""

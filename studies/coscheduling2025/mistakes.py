@@ -14,7 +14,6 @@ from studies.tables import Table
 from topompi.colocation.scheduling.allocators import Halves, Matched
 from topompi.colocation.scheduling.halves import on_halves
 from topompi.colocation.scheduling.isolating import IsolatedMatched
-from topompi.colocation.scheduling.measured import Measured, Measurements
 from topompi.colocation.scheduling.measures import PairFigures, pair_figures
 from topompi.colocation.scheduling.speed import ColocatedSpeed
 from topompi.colocation.scheduling.table import RateTable, rate_table
@@ -26,6 +25,7 @@ from topompi.jobs.speed import Together
 from topompi.jobs.study import interval
 
 from .matrices import aris
+from .measured import Measured, Measurements
 
 __all__ = ["FIGURES", "errors", "tables", "topology", "whole_log", "wrong"]
 

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.tables import Table
-from topompi.colocation.prediction.active import POLICIES, Step, curve
 from topompi.colocation.prediction.classifiers import MODELS
 from topompi.colocation.prediction.features import SETS
-from topompi.colocation.prediction.scoring import both_good, frontier, score, unseen
 from topompi.colocation.speedups.bands import CLASSES
 
+from .active import POLICIES, Step, curve
 from .bounds import NEAR, left_out_rows, repeated_classes
 from .matrices import marconi
 from .prediction_pictures import draw_combinations, draw_curves
 from .rules import measured
+from .scoring import both_good, frontier, score, unseen
 from .trained import OURS, RULES, from_suite, random_split, rows, unseen_programs, with_two_runs
 
 __all__ = ["combined", "curves", "draw", "tables"]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation.prediction.active import Step
-from topompi.colocation.prediction.scoring import frontier
 from topompi.inputs.figures import OTHERS, SERIES, save_figure
 
+from .active import Step
+from .scoring import frontier
 from .trained import OURS, RULES
 
 __all__ = ["draw_combinations", "draw_curves"]

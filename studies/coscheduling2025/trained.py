@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from topompi.colocation.prediction.cells import predict
 from topompi.colocation.prediction.classifiers import MODELS, Classifier, search
 from topompi.colocation.prediction.features import Pairs, joined, pairs_of
-from topompi.colocation.prediction.scoring import Score, held_out, score, unseen
 from topompi.colocation.profiles.system import Tag
 from topompi.colocation.rules.kinds import Kind
 from topompi.colocation.rules.labels import Character, labels
@@ -22,6 +21,7 @@ from topompi.colocation.speedups.matrix import Speedups
 
 from .published import NAS, SPEC, Predicted
 from .rules import AXES, measured
+from .scoring import Score, held_out, score, unseen
 
 __all__ = [
     "OURS", "RULES", "Run", "classes_of_rules", "family", "from_suite", "implied_axes", "ours", "random_split", "rows",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from topompi.interference.sharing import per_link, sharing_jobs
-from topompi.interference.xgft import footprint, up_links
 
 from ..tables import Table
 from .applications import APPLICATIONS, BASE, CLASSES, RATE, application, character
+from .xgft import footprint, up_links
 
 __all__ = ["characters"]
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.colocation.estimates.estimators import METHODS, estimate
-from topompi.colocation.estimates.model import Phase, Shutter, simulate
 from topompi.colocation.estimates.records import Groups, groups_of
+
+from .jobmodel import Phase, Shutter, simulate
 
 __all__ = ["ESTIMATORS", "IDLE", "SHUTTER", "Application", "Cell", "applications", "cells_of", "literal"]
 

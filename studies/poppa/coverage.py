@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from studies.stamps import stamp_of
 from studies.tables import fill, table_lines
 from topompi.colocation.estimates.estimators import Estimate, estimate
-from topompi.colocation.estimates.model import Phase, Shutter, simulate
 from topompi.colocation.estimates.records import Groups, groups_of
+
+from .jobmodel import Phase, Shutter, simulate
 
 __all__ = ["Cell", "logs_of", "main", "score"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from studies.tables import Table
 from topompi.colocation import estimate
-from topompi.colocation.estimates.overhead import asleep, dilated
 
+from .dilation import asleep, dilated
 from .overhead import LENGTHS, PAUSE
 from .pairs import Result
 

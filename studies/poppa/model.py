@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from studies.tables import Table, show_many
 from topompi.colocation.estimates.estimators import Estimate, estimate
-from topompi.colocation.estimates.model import Phase, Shutter, simulate
 from topompi.colocation.estimates.nodes import estimate_nodes
-from topompi.colocation.estimates.overhead import asleep, dilated
 from topompi.colocation.estimates.records import groups_of
 from topompi.colocation.prices.rules import Run, price
 
 from .applications import ESTIMATORS, IDLE, SHUTTER, Cell, applications, cells_of
 from .coupled import groups_on_nodes
+from .dilation import asleep, dilated
+from .jobmodel import Phase, Shutter, simulate
 from .pictures import draw_errors, draw_prices, draw_windows
 
 __all__ = ["PAGE", "main", "pairs", "tables"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from topompi.colocation.estimates.overhead import dilated
 from topompi.inputs.figures import SERIES, save_figure
 
 from .applications import ESTIMATORS, Cell
+from .dilation import dilated
 
 __all__ = ["draw_errors", "draw_prices", "draw_windows"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osu_like_bench.simulate import Arena
+from studies.simgrid import Arena
 
 from .contest import Contest, Row, chart, run, table
 from .figure import Figure, Table

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from osu_like_bench.simulate import PEERS, Arena, Failure
+from osu_like_bench.simulate import Failure
+from studies.simgrid import PEERS, Arena
 from topompi.schedules import Network
 from topompi.topology import load_routes
 

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import isnan
 
-from osu_like_bench.simulate import PEERS, Arena, Failure, FlowArena
+from osu_like_bench.simulate import Failure, FlowArena
+from studies.simgrid import PEERS, Arena
 
 from .figure import Chart, Table
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from osu_like_bench.simulate import Arena, Failure
+from osu_like_bench.simulate import Failure
+from studies.simgrid import Arena
 from topompi.schedules import Network, Schedule, lower_bound, make
 from topompi.schedules.alltoall import direct
 from topompi.topology import load_routes

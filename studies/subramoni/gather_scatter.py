@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from osu_like_bench.simulate import Arena, Background
+from osu_like_bench.simulate import Background
+from studies.simgrid import Arena
 
 from .contest import Contest, Row, chart, run, table
 from .figure import Chart, Figure, Table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osu_like_bench.simulate import Arena
+from studies.simgrid import Arena
 from topompi.schedules import Network
 from topompi.topology import load_routes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from osu_like_bench.simulate import Arena
+from studies.simgrid import Arena
 from topompi.topology import load_routes
 
 from .contest import Contest, chart, run, table

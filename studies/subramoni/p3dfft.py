@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from osu_like_bench.kernels.replaying import JOINT, PLAIN
-from osu_like_bench.simulate import Arena, Failure
+from osu_like_bench.simulate import Failure
 from osu_like_bench.simulate.kernelstudy import KernelStudy
+from studies.simgrid import Arena
 from topompi.interference.kernels.transposes import P3DFFT
 from topompi.views.network import network_of
 

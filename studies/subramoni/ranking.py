@@ -9,9 +9,10 @@ from math import isfinite, prod
 
 from osu_like_bench.kernels import Kernel
 from osu_like_bench.kernels.orders import ORDERS, OTHERS, OURS, order_of
-from osu_like_bench.simulate import Arena, Failure
+from osu_like_bench.simulate import Failure
 from osu_like_bench.simulate.kernelstudy import KernelStudy
 from osu_like_bench.simulate.table import Findings
+from studies.simgrid import Arena
 from topompi.mapping import Evaluation, evaluate
 from topompi.topology import TopologyInterface
 from topompi.views.network import network_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -17,7 +16,7 @@ from osu_like_bench.kernels import make_kernel
 from osu_like_bench.kernels.orders import ORDERS, order_of
 from osu_like_bench.kernels.replaying import JOINT, PLAIN, Replay
 from osu_like_bench.record import Record
-from osu_like_bench.simulate import Arena, Failure
+from osu_like_bench.simulate import Failure, FlowArena
 from osu_like_bench.simulate.cli import main as simulate
 from studies.subramoni.jobs import view
 from studies.subramoni.ranking import best_block, evaluations, hops
@@ -33,11 +32,8 @@ from topompi.mapping import Mapping, evaluate
 from topompi.topology import load
 from topompi.views.network import network_of
 
-RATE, LATENCY, ENVELOPE = 1e9, 1e-6, 16  # bytes/s and seconds of a link; bytes that SimGrid adds to each message
+RATE, LATENCY = 1e9, 1e-6  # bytes/s and seconds of a link
 TREE = "XGFT(2;2,2;1,1)"  # two leaf switches of two hosts under one switch, one cable each
-needs_simgrid = pytest.mark.skipif(
-    shutil.which("smpirun") is None, reason="smpirun is not here (Debian: libsimgrid-dev): nothing is simulated"
-)
 grids = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
 
 
@@ -235,10 +231,9 @@ def arena_of(ppn=1):
     network = network_of(interface)
     links = len(network.capacity)
     known = {"capacity": np.full(links, RATE), "latency": np.full(links, LATENCY)}
-    return interface, Arena(replace(network, **known), cache=None, timeout=300)
+    return interface, FlowArena(replace(network, **known))
 
 
-@needs_simgrid
 def test_simulated_halos_take_what_their_busiest_link_needs():
     _, arena = arena_of()
     nbytes = 1 << 20
@@ -247,15 +242,14 @@ def test_simulated_halos_take_what_their_busiest_link_needs():
         halo = Replay(arena, Stencil3D((4, 1, 1)), np.arange(4))
         moved = Replay(arena, Stencil3D((4, 1, 1)), np.array([0, 2, 1, 3]))
         # An inner rank sends to both sides; moved, all three pairs of neighbours, and so their messages, cross leaves.
-        assert halo.time(nbytes) == pytest.approx(2 * (nbytes + ENVELOPE) / RATE + 2 * LATENCY, rel=1e-5)
-        assert moved.time(nbytes) == pytest.approx(3 * (nbytes + ENVELOPE) / RATE + 4 * LATENCY, rel=1e-5)
+        assert halo.time(nbytes) == pytest.approx(2 * nbytes / RATE + 2 * LATENCY, rel=1e-5)
+        assert moved.time(nbytes) == pytest.approx(3 * nbytes / RATE + 4 * LATENCY, rel=1e-5)
         assert halo.bound(nbytes) == 2 * nbytes / RATE
         sums = line.time(nbytes) - halo.time(nbytes)
         # Two sums, each of two exchanges of a double at least: over two links and over four.
-        assert sums == pytest.approx(2 * (6 * LATENCY + 2 * (8 + ENVELOPE) / RATE), rel=0.05)
+        assert sums == pytest.approx(2 * (6 * LATENCY + 2 * 8 / RATE), rel=0.05)
 
 
-@needs_simgrid
 @pytest.mark.parametrize("alltoall", [JOINT, *PLAIN])
 def test_simulated_transposes_take_rows_and_columns_one_after_the_other(alltoall):
     _, arena = arena_of()
@@ -264,16 +258,15 @@ def test_simulated_transposes_take_rows_and_columns_one_after_the_other(alltoall
         found = Replay(arena, FFT3D((2, 2)), np.arange(4)).time(nbytes, alltoall)
         across = Replay(arena, P3DFFT((2, 2)), np.array([0, 2, 1, 3])).time(2 * nbytes, alltoall)
         bound = Replay(arena, FFT3D((2, 2)), np.arange(4)).bound(nbytes)
-    message = (nbytes + ENVELOPE) / RATE
+    message = nbytes / RATE
     # Rows stay on their leaves; of the columns two messages share a leaf's cable. In the other order it is rows.
     assert found == pytest.approx(3 * message + 6 * LATENCY, rel=1e-5)
     assert across == pytest.approx(2 * found, rel=1e-5)
     assert bound == pytest.approx(3 * nbytes / RATE)
 
 
-@needs_simgrid
 def test_a_simulation_compares_orders_and_its_records_compare(tmp_path, capsys):
-    common = ["--topology", TREE, "--ppn", "4", "-m", "64K", "--place", "random:1", "--no-cache"]
+    common = ["--topology", TREE, "--ppn", "4", "-m", "64K", "--place", "random:1"]
     files = [tmp_path / "a.json", tmp_path / "b.json"]
     assert simulate(["stencil3d", *common, "-a", "best", "--peers", "given,cyclic", "--json", str(files[0])]) == 0
     out = capsys.readouterr().out
@@ -288,7 +281,6 @@ def test_a_simulation_compares_orders_and_its_records_compare(tmp_path, capsys):
     assert "grid" in capsys.readouterr().err
 
 
-@needs_simgrid
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -34,7 +34,6 @@ def no_tools_are_started(request, monkeypatch):
     if "whole" not in request.node.name:
         monkeypatch.setattr(module, "_mpi", lambda environment: iter(()))
         monkeypatch.setattr(module, "_slurm", lambda environment, routes: iter(()))
-        monkeypatch.setattr(module, "_simgrid", lambda: module.Finding("SimGrid", "absent", ""))
         monkeypatch.setattr(module, "_emulation", lambda: module.Finding("emulation", "absent", ""))
 
 

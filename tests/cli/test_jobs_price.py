@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.support import command_line
-from topompi.colocation.estimates.model import Phase, Shutter, simulate
 from topompi.colocation.estimates.records import write_records
 from topompi.colocation.prices.accounts import Ledger
 

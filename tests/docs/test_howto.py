@@ -5,7 +5,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -89,7 +88,6 @@ def test_what_one_adds_from_outside_works_through_the_command_line(kind):
     assert added.count("\n") <= 30
 
 
-@pytest.mark.skipif(shutil.which("smpirun") is None, reason="smpirun is not here: nothing is simulated")
 def test_an_added_algorithm_is_simulated(tmp_path):
     (tmp_path / "mine.py").write_text(
         re.search(r"^```python file=mine.py\n(.*?)^```", HOWTO["algorithm"], re.M | re.S)[1]

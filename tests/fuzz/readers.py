@@ -17,7 +17,6 @@ import numpy as np
 
 from osu_like_bench.compare import Series, _read, compare_records
 from osu_like_bench.emulate import records
-from osu_like_bench.simulate.cache import Cache
 from tests.fuzz import colocated
 from topompi.cli.terminal import console
 from topompi.cli.topology.tables import draw_summary, draw_tree
@@ -211,10 +210,6 @@ def hosts(path: Path) -> None:
     compress(read_hosts(str(path)))
 
 
-def simulated(path: Path) -> None:
-    Cache(path.rename(path.with_suffix(".json")).parent).get(path.stem)
-
-
 def emulated(path: Path) -> None:
     folder = Path(tempfile.mkdtemp(dir=path.parent))
     (folder / "net").mkdir()
@@ -250,7 +245,6 @@ READERS: dict[str, Callable[[Path], None]] = {
     "closed": closed,
     "workload": workload,
     "inside": inside,
-    "simulated": simulated,
     "emulated": emulated,
     **colocated.READERS,
 }

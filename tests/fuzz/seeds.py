@@ -284,7 +284,6 @@ def _others() -> list[tuple[str, bytes]]:
         "bench record": made(1).to_json(),
         "hosts": "n[1-3,007],m1 # some\nrack[1,4-5]-u[42-46]*2,m2:3,m3(x2)\nexec_host=n1/0*4+n2/0\nn1 16 n2 16\n",
         "names": '# OpenSM\n0x0002c90300a1b2c3 "n 1"\n0xa2=n2 # rack\n',
-        "simulated": '{"seconds": 0.5}',
         "emulated": json.dumps(asdict(state)),
     }
     assert Rules.parse(_RULES).rules

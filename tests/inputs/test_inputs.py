@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from osu_like_bench.simulate.cache import Cache
 from tests.ibreports import default_report, pair
 from tests.support import ROOT, shared_data
 from topompi.colocation.speedups.files import read_speedups
@@ -438,15 +437,6 @@ def test_a_damaged_cache_is_ignored_with_one_note(tmp_path, capfd, content):
     assert read_cache(path, is_object) == {}
     assert read_cache(tmp_path / "absent", is_object) is None
     assert capfd.readouterr().err == ""
-
-
-def test_simulated_times_are_kept_for_their_owner(tmp_path):
-    cache = Cache(tmp_path / "simulate")
-    cache.put("x", 0.5)
-    assert cache.get("x") == 0.5
-    assert stat.S_IMODE((tmp_path / "simulate" / "x.json").stat().st_mode) == 0o600
-    (tmp_path / "simulate" / "x.json").write_text('{"seconds": "1"}')
-    assert cache.get("x") is None
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.jokanovic import xgft
 from tests.interference.fabrics import machine, shapes, shuffled
 from tests.support import command_line, refusal
 from topompi.errors import TopompiError
-from topompi.interference import levels_of, xgft
+from topompi.interference import levels_of
 from topompi.interference.placement import at_random, draws_of, fragmented, mapping, place
 from topompi.jobs import Cluster
 from topompi.jobs.allocation import ALLOCATORS

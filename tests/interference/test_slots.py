@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.jokanovic.slots import Alternating, progress
 from topompi.errors import TopompiError
-from topompi.interference.slots import Alternating, progress
 
 
 def toy(weight, other, first):

@@ -8,7 +8,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from osu_like_bench.simulate import smpi
+from studies.simgrid import smpi
+from studies.simgrid.traces import write_traces
 from tests.netsim.test_netsim import RATE, one_switch
 from tests.support import damaged, refusal
 from topompi.errors import TopompiError
@@ -20,7 +21,6 @@ from topompi.netsim import COMPUTE, RECEIVE, SEND, Tables, run
 from topompi.network import Tables as Network
 from topompi.schedules import make
 from topompi.schedules.exports.goal import write_goal
-from topompi.schedules.exports.simgrid import write_traces
 from topompi.views.program import program_of
 
 NBYTES = 10**6

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from studies.coscheduling2025.measured import Measured, Measurements
 from tests.colocation.scheduling.drawn import NAMES, drawn_halves, table_of
 from tests.support import ROOT, examples
-from topompi.colocation.scheduling.measured import Measured, Measurements
 from topompi.colocation.scheduling.registered import table_of_file
 from topompi.errors import TopompiError
 from topompi.jobs import ALLOCATORS, ORDERS, QUEUES, Backfill, Cluster, JobsError, Observer, Outcome, Workload, simulate

@@ -185,7 +185,8 @@ def test_the_number_of_ranks_or_the_columns_settle_from_which_rank_a_list_counts
             '<!DOCTYPE g [<!ENTITY a "b">]>\n<graphml><graph></graph></graphml>',
             "g:1: expecting GraphML without entities",
         ),
-        ("graph [\n node [ id 0\n", "expecting GML with closed brackets, got 2 that are open"),
+        ("graph [\n node [ id 0\n", "g: expecting GML, got: expected"),
+        ('<graphml><graph><edge source="0"', "g: expecting GraphML, got: unclosed token"),
         ("*Vertices 2\n*Arcs\n1 2 5\n*Edges\n1 2 5\n", r"expecting either \*Arcs or \*Edges"),
         (
             json.dumps({"nodes": [{"id": "a"}, {"id": "b"}], "links": [{"source": "a", "target": "b"}]}),

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.multigrid import multigrid
+from benchmarks.sharedmap import sharedmap
 from tests.support import ROOT, examples
 from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
 from topompi.mapping.graph import CommunicationGraph, Undirected
@@ -25,7 +26,6 @@ from topompi.mapping.mappers.links import tree_routes
 from topompi.mapping.mappers.multilevel import scheme1, scheme2, single_step
 from topompi.mapping.mappers.plain import cyclic, identity, plane
 from topompi.mapping.mappers.portfolio import best
-from topompi.mapping.mappers.sharedmap import sharedmap
 from topompi.mapping.mapping import Mapping, MappingError
 from topompi.mapping.partition import Metis, PartitionError, available, cut, partition, partitioner, repair
 from topompi.mapping.partition.parts import whole_weights
@@ -362,7 +362,7 @@ def test_every_mapper_is_there_by_name() -> None:
 
 
 def test_the_partitioner_is_loaded_when_it_is_needed() -> None:
-    said = "import sys, topompi.mapping.mappers.sharedmap; print({'pymetis', 'scipy', 'networkx'} & set(sys.modules))"
+    said = "import sys, topompi.mapping.mappers.multilevel; print({'pymetis', 'scipy', 'networkx'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "set()"
 

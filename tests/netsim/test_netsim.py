@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osu_like_bench.simulate import Arena
+from studies.simgrid import Arena
 from tests.networks import job
 from tests.support import examples
 from topompi.netsim import COMPUTE, RECEIVE, SEND, Hosts, NetsimError, Program, Tables, Wiring, run
@@ -199,7 +199,7 @@ def test_tables_that_do_not_lead_to_a_host_are_refused(ends):
 )
 def test_simgrid_agrees(collective, algorithm):
     network = fat_tree()
-    with Arena(network, cache=None) as arena:
+    with Arena(network) as arena:
         schedule = make(collective, algorithm, arena.network, **({"root": 0} if collective == "bcast" else {}))
         theirs = arena.time(schedule, 100_000)
     ours = run(wiring_of(network), [program_of(schedule, network, 100_000)]).job_seconds[0]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from osu_like_bench.simulate import Arena
-from osu_like_bench.simulate.smpi import configuration
+from studies.simgrid import Arena
+from studies.simgrid.smpi import configuration
+from studies.simgrid.traces import BYTE
 from topompi.inputs.writing import write_text
 from topompi.interference.streams import PATTERNS, steps_of
 from topompi.netsim import RECEIVE, SEND, FlowSession, Program
-from topompi.schedules.exports.simgrid import BYTE
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 from topompi.views.program import wiring_of
@@ -88,7 +88,7 @@ def both(hosts: int, seed: int) -> tuple[list[float], list[float]]:
         write_text(folder / "all.list", "".join(f"{folder}/rank-{rank}.txt\n" for rank in range(hosts)))
         return folder / "all.list"
 
-    with Arena(network, cache=None, timeout=120) as arena, arena._replaying(write) as replay:
+    with Arena(network, timeout=120) as arena, arena._replaying(write) as replay:
         ends = arena._simulator.ends(replay, configuration("flow"))
     assert isinstance(ends, list), ends
     theirs = [max(ends[host] for host in job.hosts) for job in jobs]

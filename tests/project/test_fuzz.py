@@ -28,7 +28,6 @@ UNREACHED = {
     ("osu_like_bench/emulate/cli.py", "_text"): ROOTS,
     ("osu_like_bench/emulate/session.py", "run"): ROOTS,
     ("osu_like_bench/emulate/slurm.py", "_wait_for"): ROOTS,
-    ("osu_like_bench/simulate/replay.py", "_fingerprint"): OWN,
     ("topompi/communicator/starting.py", "settings_of"): "imports MPI; its text is read by the reader of rules",
     ("topompi/profile/page.py", "page"): OWN,
     ("topompi/slurm/page/whole.py", "whole_page"): OWN,

@@ -51,7 +51,6 @@ EXCEPTIONS = (
     ("topompi/cli/colocate/measure.py", r"tempfile\.TemporaryDirectory", FOLDERS),
     ("topompi/cli/topology/discover.py", r"tempfile\.TemporaryDirectory", FOLDERS),
     ("topompi/profile/monitored.py", r"tempfile\.TemporaryDirectory", FOLDERS),
-    ("osu_like_bench/simulate/", r"tempfile\.Temporary(Directory|File)", FOLDERS),
     ("topompi/profile/monitored.py", r"subprocess\.run", "runs the user's program as it is, without a time limit"),
     ("topompi/colocation/measuring/running.py", r"subprocess\.\w+", "runs users' programs on chosen cores"),
     ("topompi/colocation/measuring/running.py", r"tempfile\.TemporaryFile", "a program's errors, without a name"),
@@ -60,7 +59,6 @@ EXCEPTIONS = (
     ("topompi/prediction/predictor.py", r"pickle\.dumps", "a key in memory, which is never read"),
     ("topompi/topology/discover/archive.py", r"tarfile\.open", "writes an archive to a stream of open_output"),
     ("mapping/readers/npz.py", r"numpy\.load|zipfile\.ZipFile", "bytes that are read, whose headers are checked first"),
-    ("osu_like_bench/simulate/smpi.py", r"subprocess\.\w+", "simulators that another thread may end"),
     ("osu_like_bench/emulate/", r"subprocess\.\w+|os\.open|builtins\.open|Path\.(open|touch)|os\.replace", NETWORK),
 )
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.simgrid.traces import write_traces
 from tests.networks import job, jobs, link_loads, prove, steps
 from tests.support import examples
 from topompi.schedules import ALGORITHMS, Schedule, check, make
 from topompi.schedules.alltoall.colouring import fewest_steps
 from topompi.schedules.alltoall.direct import alltoall_at_once
 from topompi.schedules.alltoall.even import even
-from topompi.schedules.exports.simgrid import write_traces
 
 few = examples(40)
 

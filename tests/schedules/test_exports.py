@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from studies.simgrid.traces import write_traces
 from topompi.schedules import Schedule
 from topompi.schedules.exports.goal import write_goal
-from topompi.schedules.exports.simgrid import write_traces
 from topompi.schedules.rooted.broadcast import chain, knomial
 from topompi.schedules.rooted.gather import gather_knomial
 from topompi.topology import TopologyInterface

@@ -7,7 +7,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from osu_like_bench.simulate import PEERS, Failure
+from osu_like_bench.simulate import Failure
+from studies.simgrid import PEERS
 from studies.subramoni import cli, jobs, link_sharing, models
 from studies.subramoni.contest import Contest, gain, run
 from studies.subramoni.figure import Chart
@@ -87,7 +88,7 @@ def test_the_three_switches_hold_296_processes_and_two_links_join_each_pair():
 
 def test_columns_on_the_same_hosts_take_as_long_as_one_with_all_their_bytes():
     """Which is what figure 6.8 simulates."""
-    from osu_like_bench.simulate import Arena
+    from studies.simgrid import Arena
     from topompi.schedules.alltoall.direct import alltoall_shift
     from topompi.schedules.alltoall.fft import grid_groups
     from topompi.schedules.alltoall.joint import side_by_side
@@ -95,7 +96,7 @@ def test_columns_on_the_same_hosts_take_as_long_as_one_with_all_their_bytes():
     if shutil.which("smpirun") is None:
         pytest.skip("smpirun is not here (Debian: libsimgrid-dev), so nothing was replayed")
     one, all_of_them = (jobs.allocation("stampede", 8, ranks, among=40) for ranks in (1, 3))
-    with Arena(one, cache=None) as arena, Arena(all_of_them, cache=None) as larger:
+    with Arena(one) as arena, Arena(all_of_them) as larger:
         groups = grid_groups(8, 3)[1]
         for column in (alltoall_shift(8), make("alltoall", "joint", one)):
             whole = side_by_side(groups, [column] * 3, "columns")

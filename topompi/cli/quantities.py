@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import typer
 
 from ..errors import TopompiError
+from ..inputs.sizes import size_in
 
 __all__ = [
     "BYTES",
@@ -26,9 +26,6 @@ __all__ = [
     "Quantity",
     "parse_bytes",
 ]
-
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_SIZE = re.compile(r"([0-9]{1,18})([KMG]?)I?B?")
 
 
 @dataclass(frozen=True)
@@ -74,12 +71,11 @@ SEED = Quantity(0, (1 << 63) - 1)
 def parse_bytes(text: str, option: str, error: type[TopompiError]) -> int:
     """Convert a size such as ``64``, ``8K`` or ``1M`` to bytes.
 
-    :param text: a number of at least 1, with K, M or G for powers of 1,024, and optionally B or iB.
+    :param text: a number of at least 1, with a unit or without (`topompi.inputs.sizes`).
     :param option: name of the option, for the error message.
     :param error: class of the error that is raised if the text has another form, or is too large.
     """
-    match = _SIZE.fullmatch(text.strip().upper())
-    size = int(match[1]) * UNITS[match[2]] if match else 0
+    size = size_in(text) or 0
     if not 1 <= size <= BYTES.most:
         raise error(f"{option}: expecting a number of bytes such as 64, 8K or 1M, got {text!r:.60}")
     return size

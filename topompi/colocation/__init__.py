@@ -2,7 +2,6 @@
 
 ``read_records`` reads a log of the shutter, ``groups_of`` collects the windows of a job, and ``estimate`` gives its
 performance beside others. ``price`` and ``bill`` turn this into prices, and a ``Ledger`` keeps budgets and charges.
-``overhead`` has the cost of the shutter, and ``model`` simulates jobs with phases, whose true performance is known.
 """
 
 from __future__ import annotations

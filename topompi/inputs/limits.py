@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from ..errors import SettingError, TopompiError
+from .sizes import size_in
 
 __all__ = ["VARIABLE", "Limits", "current_limits", "parse_limits", "raise_limits"]
 
@@ -18,8 +18,6 @@ _WORDS = {
     "ratio": "times its size when unpacked",
     "answer": "bytes of an answer",
 }
-_ENTRY = re.compile(r"\s*([a-z]+)\s*=\s*([0-9]{1,15})([KMGT]?)\s*")
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -77,11 +75,12 @@ def parse_limits(text: str, where: str = VARIABLE) -> dict[str, int]:
     found: dict[str, int] = {}
     names = [one.name for one in fields(Limits)]
     for entry in filter(str.strip, text.split(",")):
-        match = _ENTRY.fullmatch(entry)
-        if not match or match[1] not in names or match[1] in found:
+        name, _, number = map(str.strip, entry.partition("="))
+        amount = size_in(number)
+        if amount is None or name not in names or name in found:
             wanted = f"NAME=NUMBER with a name of {', '.join(names)}, each once"
             raise SettingError(f"{where}: expecting {wanted}, got {entry:.60}")
-        found[match[1]] = int(match[2]) * _UNITS[match[3]]
+        found[name] = amount
     return found
 
 

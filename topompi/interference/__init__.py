@@ -3,8 +3,7 @@
 ``read_jobs`` reads jobs as users name them, recorded programs (``traces``) or ``kernels``; ``place`` chooses their
 nodes. ``levels_of`` finds the levels of a fabric; ``characterise`` gives the usage of each level, and the job's class.
 ``sharing`` and ``rivals`` count the jobs that can share a job's links. ``replay`` simulates jobs alone and together.
-``xgft`` has closed forms for fat trees, and ``slots`` two jobs that share one link in lanes. ``speed`` is a
-model of run times for whole logs, in which running jobs slow each other on shared links.
+``speed`` is a model of run times for whole logs, in which running jobs slow each other on shared links.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ..inputs.pairs import read_pairs
+from ..inputs.sizes import size_in
 from ..mapping.graph import CommunicationGraph
 from ..netsim import Program
 from ..netsim.packets.settings import MOST_LANES
@@ -24,9 +25,7 @@ __all__ = ["NO_TIMES", "JobSpec", "read_jobs"]
 
 _OPTION = r"[a-z_]+(?:=[^,@]*)?"
 _SPEC = re.compile(rf"(?:(?P<name>\w[\w.-]*)=)?(?P<what>.+?)(?:@(?P<options>{_OPTION}(?:,{_OPTION})*))?")
-_SIZE = re.compile(r"([0-9]{1,15})([KMG]?)")
 _REAL = re.compile(r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,3})?")
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 JOB_KEYS = ("copies", "ppn", "speed", "lane", "start", "base")
 KERNEL_KEYS = ("ranks", "grid", "periodic", "faces", "size", "iterations", "burst")
 TRACE_KEYS = ("flops", "unit", "iterations", "burst", "columns")
@@ -207,10 +206,10 @@ class _Options:
         """A number of bytes such as 64K."""
         if key not in self._given:
             return default
-        match = _SIZE.fullmatch(self._given[key].upper())
-        if match is None or not int(match[1]):
+        size = size_in(self._given[key])
+        if not size:
             raise self._wrong(key, "a number of bytes such as 64, 8K or 1M")
-        return int(match[1]) * UNITS[match[2]]
+        return size
 
     def real(self, key: str, default: float, *, positive: bool = False) -> float:
         """A number of at least 0, or above 0 if ``positive``."""

@@ -5,7 +5,7 @@
 Modules: ``recording`` has the classes for the data of a recorded run, ``file`` reads and writes their file.
 ``monitored`` records by Open MPI's monitoring component. ``live`` records from inside a program: ``methods`` replaces
 the methods of communicators by counting ones (from ``messages``, ``collectives``, ``neighbourhoods``, ``requests``),
-``counting`` has the counters, ``counted`` makes methods that run a call and add it to the counters in C or Python, and
+``counting`` has the counters, ``counted`` makes methods that run a call and add it to the counters, and
 ``windows`` counts one-sided calls. ``analysis`` sums messages and bytes by hops, level and link, ``summary`` collects
 all results; ``pictures``, ``tree`` and ``colours`` draw them, ``page`` makes an interactive page, ``advice`` finds
 possible improvements, ``export`` writes files for other programs.

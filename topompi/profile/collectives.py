@@ -15,7 +15,7 @@ from ..execution.buffers import block, is_in_place, vector
 from ..execution.operands import typed
 from ..execution.sizes import nbytes
 from ..execution.specs import CallSpec, Counts, Form
-from .counted import Method, after, counted_here, timed
+from .counted import Method, after, timed
 from .counting import Counters, Group
 from .messages import GroupOf, group_for, length_of, quick_bytes
 from .requests import counted
@@ -52,9 +52,7 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
         else:
             group.called(*key)
 
-    if at < 0 and spec.form is not Form.NOTHING:
-        return after(native, count, counters)
-    return counted_here(native, count, counters, spec.parameters, (at, root_at), name)
+    return after(native, count, counters)
 
 
 def _places(spec: CallSpec) -> tuple[int, int]:

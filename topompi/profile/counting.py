@@ -68,8 +68,8 @@ class Counters:
     :param size: number of peers.
     :param peers: rank that names each peer in the profile's file, shape (size,): the rank, or the host's lowest rank.
 
-    :ivar slow_calls: number of calls that Python counted, because the C extension is missing or does not know the call.
-    :ivar slow_seconds: seconds that Python took to count these calls.
+    :ivar timed_calls: number of calls whose counting was timed.
+    :ivar timed_seconds: seconds that the counting of these calls took.
 
     Cost: 16 bytes per peer and kind of message that occurs.
     """
@@ -80,7 +80,7 @@ class Counters:
         self.groups: dict[Hashable, Group] = {}
         self.sizes: dict[tuple[str, int, int], int] = {}
         self.exchanges: dict[tuple[str, int, int, int], tuple[Integers, Integers, list[int]]] = {}
-        self.slow_calls, self.slow_seconds = 0, 0.0
+        self.timed_calls, self.timed_seconds = 0, 0.0
 
     def table(self, kind: str) -> tuple[array[int], array[int]]:
         """The number of messages and of bytes to each peer, for one kind, as two arrays that the caller may increase.
@@ -148,12 +148,12 @@ class Counters:
     def seconds_a_call(self, quick: float) -> float:
         """Mean seconds that counting took per message or collective call of this rank; ``quick`` if it made none.
 
-        :param quick: seconds that counting in C takes per call.
+        :param quick: seconds that counting takes per call of those whose counting was not timed.
         """
         for group in list(self.groups.values()):
             group.fold()
         number = sum(self.table("E")[0]) + sum(self.sizes.values())
-        return (quick * max(0, number - self.slow_calls) + self.slow_seconds) / number if number else quick
+        return (quick * max(0, number - self.timed_calls) + self.timed_seconds) / number if number else quick
 
     def rows(self, rank: int, host: str) -> RankRows:
         """All counts, as the `RankRows` of this rank.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy import ndarray
 
 from ..communicator.handle import kept_of
 from ..execution.buffers import block
-from .counted import Method, after, counted_here, dense_sizes, timed
+from .counted import Method, after, timed
 from .counting import Counters, Group
 from .requests import counted
 
@@ -21,6 +22,7 @@ __all__ = [
     "SENDS",
     "GroupOf",
     "bytes_of",
+    "dense_sizes",
     "exchanging_objects",
     "group_for",
     "length_of",
@@ -63,6 +65,16 @@ def quick_bytes(message: Any) -> int | None:
     return None
 
 
+@cache
+def dense_sizes() -> dict[int, int]:
+    """Bytes of an element of each predefined MPI datatype without gaps, by the ``id`` of mpi4py's object.
+
+    The objects exist until the program ends, so that no other object gets their ``id``. MPI must be initialised.
+    """
+    own = [one for one in vars(MPI).values() if isinstance(one, MPI.Datatype) and one != MPI.DATATYPE_NULL]
+    return {id(one): one.Get_size() for one in own if one.Get_size() and one.Get_extent() == (0, one.Get_size())}
+
+
 def length_of(value: Any) -> int:
     """Number of bytes of an object after pickling, which is how mpi4py sends it."""
     return len(MPI.pickle.dumps(value))
@@ -76,7 +88,7 @@ def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
     :param group_of: function that returns the `Group` of a communicator, which translates its ranks into peers of the
         counters (ranks or hosts of the recorded communicator).
     """
-    tables = messages, volume = counters.table("E")
+    messages, volume = counters.table("E")
     exchanges = "sendrecv" in native.__name__.lower() and not native.__name__.endswith("_replace")
     first = "sendbuf" if exchanges else "buf"
 
@@ -86,7 +98,7 @@ def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
             messages[unit] += 1
             volume[unit] += bytes_of(args[0] if args else named[first])
 
-    return counted_here(native, count, counters, (first, "dest"), (0, 1), tables=tables)
+    return after(native, count, counters)
 
 
 def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Method:

@@ -7,7 +7,6 @@ extra cost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 from ..communicator import Intracomm
@@ -78,7 +77,6 @@ def _put(kind: type, name: str, make: Callable[..., Method], counters: Counters,
     before, native = vars(kind).get(name), getattr(kind, name, None)
     if native is not None:
         method = make(native, counters, *more)
-        if isinstance(method, FunctionType):  # a method in C has name and docstring of the native method already
-            method.__name__, method.__doc__ = name, native.__doc__
+        method.__name__, method.__doc__ = name, native.__doc__
         _replaced.append((kind, name, before))
         type.__setattr__(kind, name, method)  # under the launcher the class refuses what a program sets

@@ -17,6 +17,7 @@ from ..errors import TopompiError
 from ..execution.eligibility import form_of, why_not
 from ..execution.specs import CALLS, COLLECTIVES, LEVELS, NATIVE, NO_NEEDS, Needs
 from ..inputs import parse_json, read_text
+from ..inputs.sizes import size_in
 from ..schedules.registry import ALGORITHMS, current_name
 from ..schedules.segments import can_be_cut, cut
 from ..views.jobshape import JobShape
@@ -28,7 +29,6 @@ HEAD = {"format": "topompi rules", "version": 1}
 RANGES = ("bytes", "ranks", "hosts", "ranks_per_host")
 TEXTS = ("topology", "note")
 FIELDS = ("algorithm", "methods", "collective", *RANGES, *TEXTS)
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 Range = tuple[float, float]
 ANY: Range = (0, inf)
@@ -271,9 +271,7 @@ def _range(data: Any, place: str) -> Range:
 
 
 def _number(value: Any, place: str) -> int:
-    match = re.fullmatch(r"([0-9]{1,18})([KMG]?)", value) if isinstance(value, str) else None
-    if match is not None:
-        return int(match[1]) * UNITS[match[2]]
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+    number = size_in(value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**63:
         raise _refusal(place, 'a whole number from 0 to 2^63 - 1, such as 1024 or "1K"', value)
-    return value
+    return number

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.poppa.dilation import asleep, dilated
+from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
 from topompi.colocation.estimates.estimators import METHODS, by_cycles, by_rates, estimate, filter_bias
-from topompi.colocation.estimates.model import Phase, Shutter, simulate
-from topompi.colocation.estimates.overhead import asleep, dilated
 from topompi.colocation.estimates.records import Groups, Records, groups_of, read_records, write_records
 
 STEADY = Phase(1.0, aggressiveness=1.0)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.coscheduling2025.active import POLICIES, curve
 from tests.support import examples
-from topompi.colocation.prediction.active import POLICIES, curve
 from topompi.colocation.prediction.cells import LEAST, expected_accuracy, predict
 from topompi.colocation.speedups.matrix import Speedups
 

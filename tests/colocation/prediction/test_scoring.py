@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.coscheduling2025.scoring import both_good, frontier, held_out, score, unseen
 from tests.support import examples
 from topompi.colocation.prediction.features import Pairs
-from topompi.colocation.prediction.scoring import both_good, frontier, held_out, score, unseen
 from topompi.colocation.speedups.bands import BAD, GOOD, STATIONARY
 
 CODES = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=40).map(lambda rows: np.array(rows).T)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.poppa.dilation import asleep, dilated
+from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.colocation.estimates.test_estimators import drawn
 from tests.support import examples, refusal
 from topompi.colocation.errors import ColocationError
 from topompi.colocation.estimates.estimators import NOTHING, Estimate, estimate
-from topompi.colocation.estimates.model import Phase, Shutter, simulate
-from topompi.colocation.estimates.overhead import asleep, dilated
 from topompi.colocation.estimates.records import groups_of
 from topompi.colocation.prices.billing import bill
 from topompi.colocation.prices.rules import RULES, Run, charged_cores, find_factor, price

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import example, given
 
+from studies.coscheduling2025.measured import Measured, Measurements
 from tests.colocation.scheduling.drawn import drawn_halves, drawn_table, seeds, table_of
 from tests.support import examples
 from topompi.colocation.scheduling.allocators import Halves
 from topompi.colocation.scheduling.halves import on_halves
-from topompi.colocation.scheduling.measured import Measured, Measurements
 from topompi.colocation.scheduling.measures import improvement, job_speedups, pair_figures
 from topompi.colocation.scheduling.speed import ColocatedSpeed
 from topompi.colocation.scheduling.table import RateTable

@@ -382,7 +382,7 @@ def test_rules_are_asked_once_for_all_communicators_over_the_same_ranks(tmp_path
 
 WITHOUT = """
 import inspect, os, runpy, sys
-for one in ("dispatch._calls", "execution._compiled", "execution._keys", "profile._counted"):
+for one in ("dispatch._calls", "execution._compiled", "execution._keys"):
     sys.modules[f"topompi.{one}"] = None  # as where they were not compiled
 import topompi.dispatch, topompi.execution.compiled, topompi.execution.keys
 assert not topompi.dispatch.COMPILED

@@ -16,7 +16,6 @@ from ...inputs.writing import write_text
 from ...schedules import Network
 from ...schedules.exports.goal import write_goal
 from ...schedules.exports.jsonio import to_json
-from ...schedules.exports.simgrid import write_traces
 from ...schedules.network import NoRouteError
 from ...schedules.proof import check as prove
 from ...schedules.registry import ALGORITHMS, current_name, suited
@@ -32,7 +31,7 @@ from .table import draw_comparison, draw_steps
 
 __all__ = ["ScheduleCommandError", "schedule"]
 
-FORMATS = ("simgrid", "goal", "json")
+FORMATS = ("goal", "json")
 
 
 class ScheduleCommandError(TopompiError, ValueError):
@@ -62,7 +61,7 @@ def schedule(
     draw: Annotated[Path | None, typer.Option("--draw", help="FILE.svg for the tree, or the chart of links.")] = None,
     cut: Annotated[Path | None, typer.Option("--cut", help="FILE.svg for the cut that proves the least time.")] = None,
     export: Annotated[str | None, typer.Option("--export", help=f"One of {', '.join(FORMATS)}, to --output.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File, or folder of SimGrid's traces.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File of the export.")] = None,
     rails: Rails = None,
     striped: Annotated[bool, typer.Option("--striped", help="Divide messages over a host's adapters.")] = False,
     names: Names = None,
@@ -168,7 +167,7 @@ def _asked(
     :param collective: name of the collective.
     :param algorithm: name of an algorithm, or ``all``.
     :param export: name of the format; None if nothing is exported.
-    :param output: file or folder of the export; None if nothing is exported.
+    :param output: file of the export; None if nothing is exported.
     :param draw: path of the picture; None if none is drawn.
     """
     if collective not in ALGORITHMS:
@@ -262,9 +261,7 @@ def _export(made: Made, form: str, output: Path, adapters: int) -> None:
     if made.slices > 1:
         wanted = "an algorithm whose messages are whole or divided into blocks"
         raise ScheduleCommandError(f"--export: expecting {wanted}, got {made.name}, whose parts no format can say")
-    if form == "simgrid":
-        write_traces(made.schedule, output, made.block_bytes)
-    elif form == "goal":
+    if form == "goal":
         write_goal(made.schedule, output, made.block_bytes, adapters)
     else:
         write_text(output, to_json(made.schedule) + "\n")

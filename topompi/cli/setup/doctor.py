@@ -38,7 +38,7 @@ _ASK_MPI = """
 import json, mpi4py
 from importlib.util import find_spec
 from mpi4py import MPI
-extensions = "dispatch._calls", "execution._compiled", "execution._keys", "profile._counted"
+extensions = "dispatch._calls", "execution._compiled", "execution._keys"
 compiled = all(find_spec(f"topompi.{one}") for one in extensions)
 library = MPI.Get_library_version().split(",")[0].split(chr(10))[0].strip(chr(0))
 facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec__.origin, "size": MPI.COMM_WORLD.size}
@@ -105,7 +105,6 @@ def examine(environment: Mapping[str, str], topology: str | None, hosts: str | N
     routes = yield from _fabric(environment, topology, hosts)
     yield from _slurm(environment, routes)
     yield from _variables(environment)
-    yield _simgrid()
     matplotlib = find_spec("matplotlib") is not None
     yield Finding("plots", OK if matplotlib else ABSENT, "matplotlib" if matplotlib else "pip install 'topompi[plot]'")
     yield _emulation()
@@ -242,13 +241,6 @@ def _variables(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("variables", OK, ", ".join(given) or "none is set; topompi env lists them")
     if strange and not wrong:
         yield Finding("variables", FAULT, f"{', '.join(strange)}: topompi has no such variable")
-
-
-def _simgrid() -> Finding:
-    if shutil.which("smpirun") is None:
-        return Finding("SimGrid", ABSENT, "osu_like_bench simulate needs smpirun; Debian has it in libsimgrid-dev")
-    line = next((line.strip() for line in _said(["smpirun", "-version"]).splitlines() if line.strip()), "")
-    return Finding("SimGrid", OK if line else FAULT, line or "smpirun does not say its version")
 
 
 def _emulation() -> Finding:

@@ -1,1 +1,1 @@
-"""From a log of the shutter to performance beside others: records, estimators, cost of the shutter, and a model."""
+"""From a log of the shutter to performance beside others: records and estimators."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["COMMUTATIVE", "ORDERED", "fixed_decision"]
+from ....inputs.sizes import size_in
 
-_UNITS = {"K": 1 << 10, "M": 1 << 20}
+__all__ = ["COMMUTATIVE", "ORDERED", "fixed_decision"]
 
 
 def fixed_decision(method: str, ranks: int, nbytes: int, *, commutative: bool = True) -> str:
@@ -40,7 +40,7 @@ def _rows(table: str) -> list[tuple[int, list[tuple[int, str]]]]:
         if word.endswith(":"):
             rows.append((int(word[:-1]), []))
         elif word[0].isdigit():
-            rows[-1][1].append((int(word.rstrip("KM")) * _UNITS.get(word[-1], 1), behind))
+            rows[-1][1].append((size_in(word) or 0, behind))
     return rows
 
 

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from osu_like_bench.simulate import Background, Failure
+from osu_like_bench.simulate.ground import MOST_MESSAGES, Ground
 from topompi.errors import BenchmarkError
-from topompi.inputs import read_input
 from topompi.inputs.writing import write_text
 from topompi.schedules import Network, Schedule
-from topompi.schedules.exports import simgrid, timeline
-from topompi.schedules.exports.simgrid import write_traces
 from topompi.schedules.schedule import ROOTED
 
 from . import smpi
-from .background import Background
-from .cache import Cache, folder, key
-from .ground import MOST_MESSAGES, Ground
 from .peers import PEERS, Peer
-from .platform import SLOWER, digest, write_platform
-from .smpi import Failure, Replay
+from .platform import SLOWER, write_platform
+from .smpi import Replay
+from .traces import write_traces
 
-__all__ = ["Arena", "Failure"]
+__all__ = ["Arena"]
 
 PAUSE = 1e-6  # seconds between a peer's warm-up and its timed collective
-DEFAULT_CACHE = folder()
 
 
 class Arena(Ground):
@@ -38,14 +33,13 @@ class Arena(Ground):
     link share it equally, and a switch never blocks. SimGrid adds 16 bytes to each message. ``time`` and ``peer`` may
     be called from several threads.
 
-    :param network: network of the job; unknown rates and latencies are filled in, see ``platform.complete``.
+    :param network: network of the job; unknown rates and latencies are filled in, see ``ground.complete``.
     :param system: system in table 1.1 of Subramoni 2013 whose latencies and rates are filled in: ``stampede`` or
         ``ranger``.
     :param background: second job on the same hosts, which slows the links; None if there is none.
     :param model: ``flow``, or ``smpi`` for SimGrid's own corrections of rates and latencies, see ``smpi.MODELS``.
     :param eager: bytes; the send of a smaller message does not wait for its receiver, in schedules and in peers.
     :param timeout: maximum seconds of real time of one simulation.
-    :param cache: folder of earlier results; if it is None, results are not stored.
     :param most_messages: maximum number of messages of a schedule; a longer one is not simulated.
     """
 
@@ -58,7 +52,6 @@ class Arena(Ground):
         model: str = "flow",
         eager: int = 0,
         timeout: float = 300.0,
-        cache: Path | None = DEFAULT_CACHE,
         most_messages: int = MOST_MESSAGES,
     ) -> None:
         super().__init__(network, system, most_messages)
@@ -67,8 +60,6 @@ class Arena(Ground):
             raise BenchmarkError(f"simulate: expecting a model of {', '.join(smpi.MODELS)}, got {model!r}")
         self.model, self.eager, self.timeout = model, eager, timeout
         self._simulator = smpi.Simulator()
-        self._cache = Cache(cache)
-        self._platform = digest(self.shared, self._loopback)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.Lock()
 
@@ -103,33 +94,23 @@ class Arena(Ground):
             return left_out
         if slices > 1:
             return Failure("left out: traces have no transfers whose parts travel by themselves")
-        name = self._key(_fingerprint(schedule), block_bytes)
-        found: float | Failure | None = self._cache.get(name)
-        if found is None:
-            options = smpi.configuration(self.model, None, self.eager)
-            with self._replaying(lambda where: write_traces(schedule, where, block_bytes)) as replay:
-                found = self._simulator.run(replay, options)
-            self._cache.put(name, found)
-        return found
+        options = smpi.configuration(self.model, None, self.eager)
+        with self._replaying(lambda where: write_traces(schedule, where, block_bytes)) as replay:
+            return self._simulator.run(replay, options)
 
-    def peer(self, selector: str, collective: str, nbytes: int, root: int = 0) -> float | Failure:
+    def peer(self, library: str, collective: str, nbytes: int, root: int = 0) -> float | Failure:
         """Return the simulated seconds of a library's own choice of algorithm for a collective, or a failure.
 
         The time is that of a second call, without the set-up of the communicator; all ranks begin it together. A time
         below the lower bound is a failure, because it shows that the algorithm does not move all data.
 
-        :param selector: name of the library, one of ``PEERS``, or another of SimGrid's selectors of algorithms.
+        :param library: name of the library, one of ``PEERS``, or another of SimGrid's selectors of algorithms.
         :param collective: name of the collective.
         :param nbytes: bytes of one message, see ``peers.Peer``.
         :param root: root of a rooted collective.
         """
         peer = Peer(collective, self.network.num_ranks, nbytes, root if collective in ROOTED else 0)
-        name = self._key(selector, peer.action, peer.warm_up, peer.option)
-        found: float | Failure | None = self._cache.get(name)
-        if found is None:
-            found = self._peer(peer, selector)
-            self._cache.put(name, found)
-        return self.possible(found, collective, nbytes, root)
+        return self.possible(self._peer(peer, library), collective, nbytes, root)
 
     def _peer(self, peer: Peer, selector: str) -> float | Failure:
         """Return the simulated seconds of the timed collective; all ranks begin it together after the warm-up."""
@@ -154,9 +135,6 @@ class Arena(Ground):
         found = [(seconds, name) for seconds, name in timed if not isinstance(seconds, Failure)]
         return None if not found else min(found)[::-1]
 
-    def _key(self, *content: object) -> str:
-        return key(smpi.version(), smpi.configuration(self.model, None, self.eager), self._platform, *content)
-
     @contextmanager
     def _replaying(self, write: Callable[[Path], Path]) -> Iterator[Replay]:
         """Provide a replay of traces, which are temporary.
@@ -178,13 +156,3 @@ class Arena(Ground):
                 write_text(where / "hosts", hosts)
             where = Path(self._folder.name)
             return where / "platform.xml", where / "hosts"
-
-
-def _fingerprint(schedule: Schedule) -> str:
-    """Return a hash of everything that a schedule's traces depend on, including the code that writes them."""
-    found = hashlib.sha256(repr((schedule.size, schedule.independent, schedule.window)).encode())
-    for column in schedule.columns().values():
-        found.update(column.tobytes())
-    for module in (simgrid, timeline):
-        found.update(read_input(str(module.__file__), BenchmarkError, "a module"))
-    return found.hexdigest()

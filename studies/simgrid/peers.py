@@ -10,7 +10,8 @@ from pathlib import Path
 
 from topompi.errors import BenchmarkError
 from topompi.inputs.writing import open_output, write_text
-from topompi.schedules.exports.simgrid import BYTE, MOST_BYTES
+
+from .traces import BYTE, MOST_BYTES
 
 __all__ = ["ACTIONS", "PEERS", "Peer"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...inputs.writing import open_output, write_text
-from ..schedule import Schedule
-from .timeline import Line, Timeline
+from topompi.inputs.writing import open_output, write_text
+from topompi.schedules import Schedule
+from topompi.schedules.exports.goal import Line, Timeline
 
 __all__ = ["BYTE", "write_traces"]
 

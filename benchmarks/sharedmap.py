@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..distances import Tree
-from ..graph import CommunicationGraph
-from ..machine import Machine
-from ..mapping import Mapping, MappingError
-from ..partition.parts import repair, whole_weights
-from .multilevel import with_empty
+from topompi.mapping.distances import Tree
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.machine import Machine
+from topompi.mapping.mappers.multilevel import with_empty
+from topompi.mapping.mapping import Mapping, MappingError
+from topompi.mapping.partition.parts import repair, whole_weights
 
 __all__ = ["sharedmap"]
 

@@ -10,17 +10,17 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from osu_like_bench.simulate import Failure
 from topompi.errors import BenchmarkError
 from topompi.inputs.programs import run_program
 
 from .platform import SLOWER, UNIT_WEIGHT
 
-__all__ = ["MODELS", "Failure", "Replay", "Simulator", "configuration", "version"]
+__all__ = ["MODELS", "Replay", "Simulator", "configuration", "version"]
 
 # smpi is SimGrid's own model: factors for rate and latency by message size, measured on one cluster; acknowledgements
 # that share links; shares of a link that depend on the route's length. Its results do not follow from the fabric's
@@ -45,24 +45,6 @@ ALWAYS = {
 SECONDS = re.compile(r"Simulation time ([0-9.]+)")
 ENDS = re.compile(r"^\[\S+:(\d+):\(\d+\) ([0-9.]+)\].*/VERBOSE\] ", re.MULTILINE)
 REASON = re.compile(r"(assertion|exception|error|abort|segmentation|fault|deadlock|killed)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The reason why a simulation has no time.
-
-    :param reason: ``crashed: ...``, ``time limit of 60 s`` or ``left out: ...``.
-    """
-
-    reason: str
-
-    def __str__(self) -> str:
-        return self.reason
-
-    @property
-    def crash(self) -> bool:
-        """Whether the simulator failed, in contrast to a time limit or a simulation that was left out."""
-        return self.reason.startswith("crashed")
 
 
 def configuration(model: str, selector: str | None = None, eager: int = 0) -> list[str]:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topompi.inputs.writing import open_output
-from topompi.network import Tables
-from topompi.schedules import Model, Network
+from topompi.schedules import Network
 
-__all__ = ["SLOWER", "UNIT_WEIGHT", "complete", "digest", "equal_shares", "write_platform"]
+__all__ = ["SLOWER", "UNIT_WEIGHT", "equal_shares", "write_platform"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-UNKNOWN_RATE = 1.0  # bytes/s; if all links have this rate, the network's source has no rates, and they are filled in
 # SimGrid shares a link among flows in the inverse ratio of the sum over their routes of latency + UNIT_WEIGHT / rate.
 # With a weight this large, latency has no effect on the shares.
 UNIT_WEIGHT = 1e9
@@ -32,42 +28,6 @@ HEAD = (
     '<platform version="4.1"><zone id="z" routing="Full">\n'
 )
 TAIL = "</zone></platform>\n"
-
-
-def complete(network: Network, system: str = "stampede") -> Network:
-    """Return the network with unknown rates and latencies filled in from a system in table 1.1 of Subramoni 2013.
-
-    The table has the latency of a message by the number of switches that it crosses. A least-squares line through it
-    gives the latencies of links: half of the line's value at one switch for a link between host and switch, its slope
-    for a link between switches. Stampede: 0.53 and 0.37 us, at most 1.7 % from the table; Ranger: 0.83 and 0.32 us, at
-    most 7 %.
-
-    :param network: the network.
-    :param system: ``ranger`` or ``stampede``.
-    """
-    model = Model.preset(system)
-    capacity = network.capacity
-    if (capacity == UNKNOWN_RATE).all():
-        capacity = np.full(len(capacity), 1 / model.t_w[-1])
-    hops, seconds = np.array([pair for pair in zip(model.hops, model.t_s, strict=True) if pair[0]]).T
-    slope, one_switch = np.polyfit(hops - 1, seconds, 1)
-    derived = np.full(len(capacity), slope)
-    derived[_host_links(network)] = one_switch / 2
-    latency = np.where(np.isnan(network.latency), derived, network.latency)
-    return replace(network, capacity=capacity, latency=latency)
-
-
-def _host_links(network: Network) -> Integers:
-    """Return the numbers of the links between hosts and switches, ascending.
-
-    If the network has no next-hop tables, these links are the first and the last ones of all routes.
-    """
-    if isinstance(network.paths, Tables):
-        ends = np.minimum(network.paths.source, network.paths.target)
-        return np.flatnonzero(ends < network.paths.first_switch)
-    length = (network.links >= 0).sum(axis=2)
-    routed = np.nonzero(length)
-    return np.unique(np.concatenate((network.links[routed][:, 0], network.links[(*routed, length[routed] - 1)])))
 
 
 def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
@@ -93,14 +53,6 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
     return np.where(lack > 0, kind.reshape(lack.shape), -1), rate, kinds[:, 1]
 
 
-def digest(network: Network, loopback: tuple[float, float]) -> str:
-    """Return a hash of everything that determines a network's platform file; all rates and latencies must be known."""
-    found = hashlib.sha256(repr((loopback, network.links.shape, UNIT_WEIGHT, SLOWER)).encode())
-    for array in (network.rank_host, network.links, network.capacity, network.latency):
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
-
-
 def write_platform(network: Network, path: str | Path, loopback: tuple[float, float], fair: bool = True) -> None:
     """Write SimGrid's platform file of a network, with all times multiplied by ``SLOWER``.
 
@@ -108,7 +60,7 @@ def write_platform(network: Network, path: str | Path, loopback: tuple[float, fl
 
     All ranks of a host share its links into the fabric. Inside a host, every message has the loopback for itself.
 
-    :param network: network with every rate and latency, see ``complete``.
+    :param network: network with every rate and latency.
     :param path: path of the XML file.
     :param loopback: rate in bytes/s and latency in seconds of a message inside a host.
     :param fair: True if the flows on a link share it equally, see ``equal_shares``; False for SimGrid's own rule.
