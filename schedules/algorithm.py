@@ -21,7 +21,7 @@ View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # Former names of algorithms and the present ones, because files of earlier versions are still read. No new algorithm
 # may take a former name.
-FORMER_NAMES = {"bound": "colouring", "aside_circulant": "aside", "aside_ring": "aside"}
+FORMER_NAMES = {"bound": "colouring", "aside_circulant": "aside", "aside_ring": "aside", "levels": "leaders"}
 
 
 def current_name(algorithm: str) -> str:
@@ -76,8 +76,6 @@ class Algorithm:
     :param stand_in: message lengths for which MPI libraries that do not know the topology run this algorithm: ``any``,
         ``short`` or ``long``; empty if they do not run it.
     :param power_of_two: whether it takes more steps than necessary if the number of ranks is no power of two.
-    :param as_levels: whether it makes the same messages as the algorithm ``levels`` (native collectives on
-        sub-communicators of leaders), so that its predicted cost also holds for ``levels``.
     :param trial: whether it takes part in trials, the timed first calls of a communicator that determine the fastest
         algorithm.
     :param default: least bytes of a call for which it may be chosen by prediction alone, without measurements. Calls of
@@ -115,7 +113,6 @@ class Algorithm:
     shares_links: bool = False
     stand_in: Literal["", "any", "short", "long"] = ""
     power_of_two: bool = False
-    as_levels: bool = False
     trial: bool = True
     default: float = inf
     logarithmic: bool = False

@@ -29,7 +29,7 @@ __all__ = [
     "suited",
 ]
 
-_RESERVED = ("all", "native", "levels")  # words with another meaning in lists of algorithms
+_RESERVED = ("all", "native")  # words with another meaning in lists of algorithms
 
 
 def find_algorithm(collective: str, name: str) -> Algorithm:

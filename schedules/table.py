@@ -284,7 +284,7 @@ def _of_own_blocks(
         "binomial": Algorithm(knomial, _size, _TREE, stand_in="any"),
         "knomial": Algorithm(knomial, _size, _CHEAP, {"radix": 4}),
         "nodes": Algorithm(nodes, _hosts, _FULL),
-        "leaders": Algorithm(leaders, takes_network, _SCARCE, as_levels=True),
+        "leaders": Algorithm(leaders, takes_network, _SCARCE),
     }
 
 
@@ -331,9 +331,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             bine.bcast_bine, _order, "for short messages over clusters in a row, p a power of two", trial=False
         ),
         "wave": Algorithm(broadcast.wave, takes_network, "for small messages where latency is far above overhead"),
-        "leaders": Algorithm(
-            broadcast.leaders, takes_network, "where links between clusters are scarce or shared", as_levels=True
-        ),
+        "leaders": Algorithm(broadcast.leaders, takes_network, "where links between clusters are scarce or shared"),
         "chain": Algorithm(
             broadcast.chain,
             takes_network,
@@ -394,16 +392,12 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _PAT,
             trial=False,
         ),
-        "leaders": Algorithm(
-            allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster", as_levels=True
-        ),
+        "leaders": Algorithm(allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster"),
     },
     "reduce": {
         "binomial": Algorithm(reduction.reduce_knomial, _size, _TREE, keeps_order=True, whole=True, stand_in="any"),
         "knomial": Algorithm(reduction.reduce_knomial, _size, _CHEAP, {"radix": 4}, keeps_order=True, whole=True),
-        "leaders": Algorithm(
-            reduction.reduce_leaders, _clusters, _SCARCE, keeps_order=True, whole=True, as_levels=True
-        ),
+        "leaders": Algorithm(reduction.reduce_leaders, _clusters, _SCARCE, keeps_order=True, whole=True),
         "chain": _pipelined(
             reduction.reduce_chain,
             "for long vectors on few ranks",
@@ -497,7 +491,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "where many ranks share few links out of a cluster",
             keeps_order=True,
             whole=True,
-            as_levels=True,
         ),
     },
     **{
@@ -548,7 +541,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _hosts_in_order,
             "where hosts have many ranks, or ranks are scattered: one message for each host and step, near ones first",
         ),
-        "leaders": Algorithm(barrier.barrier_leaders, _clusters, "where few links leave a cluster", as_levels=True),
+        "leaders": Algorithm(barrier.barrier_leaders, _clusters, "where few links leave a cluster"),
     },
     "alltoall": {
         "pairwise": _direct(
