@@ -31,7 +31,7 @@ KIB = 1024
 PORTS = {"packets": FDR.settings.buffer, "16 KiB a port": 16 * KIB}
 MODELS = ("flows", *PORTS)
 OURS = {
-    "alltoall": ("even", "interleaved"),
+    "alltoall": ("even", "shift"),
     "bcast": ("scatter_allgather_hosts", "scatter_allgather"),
     "gather": ("nodes", "leaders", "knomial"),
 }

@@ -24,7 +24,7 @@ from topompi.netsim.packets import run as packets
 
 from .packets import CASES, FDR
 
-SCHEDULES = ("at_once", "interleaved")
+SCHEDULES = ("at_once", "shift")
 INTERVALS = 16
 
 

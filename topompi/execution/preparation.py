@@ -77,7 +77,7 @@ def planned(
     if "/" in algorithm:
         operands = operands.in_bytes
     elif (entry := ALGORITHMS[spec.collective].get(algorithm)) is not None and entry.divides_shares:
-        operands = operands.with_counts(executor.groups.size)
+        operands = operands.with_counts(executor.groups.size) if executor.network.ports > 1 else operands
     plan = plan_of(executor, spec, algorithm, operands)
     return None if plan is None else (plan, operands)
 
