@@ -25,7 +25,7 @@ from topompi.views.program import program_of
 from topompi.views.tables import tables_of
 
 SPEC = "XGFT(2; 20,16; 1,16)@rate=4xFDR"
-ALGORITHMS = ("pairwise", "at_once", "even", "colouring", "tacs1", "interleaved")
+ALGORITHMS = ("pairwise", "at_once", "even", "colouring", "tacs1", "shift")
 FDR = PRESETS["fdr"]
 TOLERANCE = 0.01  # relative, of the flow model: completions within it are processed together
 
@@ -110,7 +110,7 @@ def table(names: list[str], seeds: int) -> Iterator[str]:
 
 def speed() -> Iterator[str]:
     """Yield packet-hops/s of whole runs, with the preparation of arrays."""
-    for case, algorithm in ((CASES["small"], "at_once"), (CASES["ranks"], "interleaved"), (CASES["ranks"], "at_once")):
+    for case, algorithm in ((CASES["small"], "at_once"), (CASES["ranks"], "shift"), (CASES["ranks"], "at_once")):
         network, tables = case.job(0)
         one = case.program(algorithm, network)
         began = time.perf_counter()

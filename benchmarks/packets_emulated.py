@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from topompi.execution.specs import LEVELS, NATIVE
+from topompi.execution.specs import NATIVE
 from topompi.netsim import Program, Tables
 from topompi.netsim.packets import PRESETS, Preset, run
-from topompi.schedules import make
-from topompi.schedules.segments import pieces_of
+from topompi.schedules import ALGORITHMS, make
+from topompi.schedules.segments import cut, pieces_of
 from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of
@@ -81,7 +81,7 @@ class Case:
 def program_in(cell: Cell, name: str) -> Program | None:
     """Return the messages of an algorithm in a cell; None if no schedule defines them."""
     network, collective = network_of(cell.interface()), COLLECTIVES[cell.method]
-    if name in (LEVELS, NATIVE):  # several collectives in a row, and messages that only the library knows
+    if name == NATIVE or cut(name)[0] not in ALGORITHMS[collective]:  # the library's, or of an earlier version
         return None
     pieces = pieces_of(collective, name, cell.nbytes)
     schedule = make(collective, pieces.name, network, 0, pieces.blocks)

@@ -27,11 +27,13 @@ from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_routes
 from topompi.errors import TopompiError
-from topompi.execution.specs import LEVELS, NATIVE
+from topompi.execution.specs import CALLS, NATIVE
 from topompi.prediction.libraries import model_of
 from topompi.prediction.predictor import Predictor
 from topompi.prediction.untuned import predict
+from topompi.schedules import ALGORITHMS
 from topompi.schedules.analysis.model import Model
+from topompi.schedules.librarylike import LIBRARY_ALGORITHMS
 from topompi.topology import TopologyInterface
 from topompi.tuning.record import TuneRecord
 
@@ -108,7 +110,9 @@ class Scores:
         """Predict the times of a measured cell."""
         found = predict(predictor, cell.method, cell.nbytes, 0, cell.seconds.__contains__, always_native=True)
         assert found.native is not None  # the model applies to these cells
-        ours = [name for name in cell.seconds if name not in (NATIVE, LEVELS)]
+        collective = CALLS[cell.method].collective
+        known = {*ALGORITHMS[collective], *LIBRARY_ALGORITHMS.get(collective, {})}  # without those of earlier versions
+        ours = [name for name in cell.seconds if name.partition("/")[0] in known]
         predicted = {name: predictor.seconds(cell.method, name, cell.nbytes, 0) for name in ours}
         allowed = (NATIVE, *(name for name, _ in found.ours))
         times = {NATIVE: found.native.seconds, **predicted}

@@ -3,8 +3,7 @@
 The packages ``rooted``, ``symmetric`` and ``alltoall`` hold the generators. ``registry`` lists each as an ``algorithm``
 with its properties, and ``given`` loads algorithms that a user supplies. ``proof`` proves a schedule correct,
 ``analysis`` computes its cost on a network, ``exports`` writes it for other programs and ``drawing`` draws it.
-``hierarchy`` plans a collective as native MPI collectives among the leaders of each level of the job's hierarchy (host,
-leaf switch, ...), which ``topompi.Intracomm`` runs as the algorithm ``levels``.
+``hierarchy`` has the leaders of each level of the job's hierarchy (host, leaf switch, ...).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from .analysis.model import Model, Rendezvous
     from .analysis.optimum import Certificate, Optimum, optimum
     from .exports.jsonio import from_json, to_json
-    from .hierarchy import Hierarchy, RootedPlan, Stage
+    from .hierarchy import Hierarchy
     from .network import Network, SiblingGroups
     from .proof import Proof, ScheduleError, check
     from .registry import ALGORITHMS, RankSchedule, find_algorithm, make, register, rows_of
@@ -40,11 +39,9 @@ __all__ = [
     "Proof",
     "RankSchedule",
     "Rendezvous",
-    "RootedPlan",
     "Schedule",
     "ScheduleError",
     "SiblingGroups",
-    "Stage",
     "analyse",
     "check",
     "cost",
@@ -70,7 +67,7 @@ __getattr__ = when_used(
         **dict.fromkeys(("Certificate", "Optimum", "optimum"), "analysis.optimum"),
         **dict.fromkeys(("Proof", "ScheduleError", "check"), "proof"),
         **dict.fromkeys(("from_json", "to_json"), "exports.jsonio"),
-        **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), "hierarchy"),
+        "Hierarchy": "hierarchy",
         **dict.fromkeys(("Network", "SiblingGroups"), "network"),
         **dict.fromkeys(("ALGORITHMS", "RankSchedule", "find_algorithm", "make", "register", "rows_of"), "registry"),
         "Schedule": "schedule",

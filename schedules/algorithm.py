@@ -21,7 +21,18 @@ View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # Former names of algorithms and the present ones, because files of earlier versions are still read. No new algorithm
 # may take a former name.
-FORMER_NAMES = {"bound": "colouring", "aside_circulant": "aside", "aside_ring": "aside"}
+FORMER_NAMES = {
+    "aside_circulant": "aside",
+    "aside_ring": "aside",
+    "bine": "swing",
+    "bound": "colouring",
+    "bucket_ports": "bucket",
+    "interleaved": "shift",
+    "lanes_scatter_allgather": "lanes_circulant",
+    "levels": "leaders",
+    "pat": "grouped",
+    "wave": "reordered",
+}
 
 
 def current_name(algorithm: str) -> str:
@@ -76,8 +87,6 @@ class Algorithm:
     :param stand_in: message lengths for which MPI libraries that do not know the topology run this algorithm: ``any``,
         ``short`` or ``long``; empty if they do not run it.
     :param power_of_two: whether it takes more steps than necessary if the number of ranks is no power of two.
-    :param as_levels: whether it makes the same messages as the algorithm ``levels`` (native collectives on
-        sub-communicators of leaders), so that its predicted cost also holds for ``levels``.
     :param trial: whether it takes part in trials, the timed first calls of a communicator that determine the fastest
         algorithm.
     :param default: least bytes of a call for which it may be chosen by prediction alone, without measurements. Calls of
@@ -91,10 +100,10 @@ class Algorithm:
         generates it for all, so the schedule can be pickled and depends on the network only, not on root, blocks or
         counts.
     :param needs: property of the networks for which it is made, elsewhere it takes no part in choices: ``slow hosts``
-        that stand aside, see `slowhosts.standing_aside`, a ``torus`` that the job fills, or hosts with several
-        ``ports``, see `network.Network.ports`; empty for any network.
-    :param divides_shares: whether each rank's share is divided among several exchanges, so that plans count in the
-        bytes or entries of shares, not in whole shares.
+        that stand aside, see `slowhosts.standing_aside`, hosts with several ``ports``, see `network.Network.ports`, or
+        these or a ``torus`` that the job fills; empty for any network.
+    :param divides_shares: whether each rank's share is divided among several exchanges if hosts have several ports, so
+        that plans count in the bytes or entries of shares, not in whole shares.
     :param routed: whether ranks are in the order of ``Network.order``, which follows routes and rates. One rank
         searches this order for all.
     """
@@ -115,7 +124,6 @@ class Algorithm:
     shares_links: bool = False
     stand_in: Literal["", "any", "short", "long"] = ""
     power_of_two: bool = False
-    as_levels: bool = False
     trial: bool = True
     default: float = inf
     logarithmic: bool = False

@@ -12,7 +12,7 @@ from .phases import Given
 from .schedule import COPY, REDUCE
 from .transfers import transfers
 
-__all__ = ["Butterfly", "along_ring", "circulant", "cuts_between", "halved", "in_steps", "staged"]
+__all__ = ["Butterfly", "along_ring", "cuts_between", "halved", "in_steps", "staged"]
 
 Integers = NDArray[np.int64]
 
@@ -62,19 +62,6 @@ class Butterfly:
         return Given.of(transfers(step, source, destination, *places, bounds[last] - begin, COPY))
 
 
-def circulant(order: Integers) -> Butterfly:
-    """The butterfly on a circulant graph (Träff, arXiv:2410.14234) over the ranks in the given order.
-
-    It has ceil(log2 p) steps. A rank sends and receives one message per step, and sends and receives p - 1 shares in
-    all, the least possible of both. In the step after which each rank holds s of the r shares before, rank i in the
-    order sends to rank i + s, where s is half of r, rounded up. A message whose shares pass the end of the layout is
-    two messages.
-
-    :param order: ranks, shape (p,).
-    """
-    return Butterfly(order, in_steps([halved(order[:, None], np.arange(len(order) + 1)[None, :])]))
-
-
 def staged(stages: Sequence[Integers], size: int, *, in_rings: bool = False) -> Butterfly:
     """The butterfly of exchanges in groups of equal size, stage by stage.
 
@@ -107,7 +94,7 @@ def staged(stages: Sequence[Integers], size: int, *, in_rings: bool = False) -> 
 
 
 def halved(ranks: Integers, cuts: Integers) -> Integers:
-    """The messages of circulant exchanges in several groups of k ranks at once.
+    """The messages of circulant exchanges (Träff, arXiv:2410.14234) in several groups of k ranks at once.
 
     :param ranks: ranks of the groups, one group per column, shape (k, groups).
     :param cuts: cuts between the shares that the ranks of each group hold at the end, shape (groups, k + 1).

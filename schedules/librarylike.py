@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .algorithm import Algorithm
+from .alltoall import direct
 from .hosts import bcast_hosts, reduce_hosts, scan_hosts
 from .network import Network
 from .rooted import rankorder, reduction, scattered
@@ -59,6 +60,9 @@ LIBRARY_ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "doubling_even": _plain(folding.allreduce_doubling_even, _SAME, keeps_order=True),
         "halves": _plain(folding.allreduce_halves, _SAME),
         "through_one": _plain(throughone.allreduce_through_one, _SAME),
+    },
+    "alltoall": {
+        "at_once": _plain(direct.alltoall_at_once, _SAME),
     },
     "reduce_scatter": {
         "pairwise": _plain(pairwise.reduce_scatter_pairwise, _SAME),

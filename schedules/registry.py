@@ -29,7 +29,7 @@ __all__ = [
     "suited",
 ]
 
-_RESERVED = ("all", "native", "levels")  # words with another meaning in lists of algorithms
+_RESERVED = ("all", "native")  # words with another meaning in lists of algorithms
 
 
 def find_algorithm(collective: str, name: str) -> Algorithm:
@@ -70,7 +70,7 @@ def properties(network: Network) -> frozenset[str]:
     """The properties of a network that some algorithms need (`Algorithm.needs`)."""
     has = {
         "slow hosts": bool(standing_aside(network).any()),
-        "torus": ranks_on_grid(network).ndim > 1,
+        "torus": network.ports > 1 or ranks_on_grid(network).ndim > 1,
         "ports": network.ports > 1,
     }
     return frozenset(name for name, there in has.items() if there)

@@ -19,7 +19,7 @@ from .lanes.collectives import lanes_allreduce, lanes_bcast, lanes_reduce
 from .lanes.scans import scan_lanes
 from .lanes.stages import Across
 from .network import Network
-from .rooted import bine, broadcast, gather, packedtrees, reduction, scatterallgather
+from .rooted import broadcast, gather, packedtrees, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
 from .swing import ranks_on_grid
 from .symmetric import (
@@ -28,9 +28,7 @@ from .symmetric import (
     aside,
     barrier,
     bucket,
-    circulant,
     grouped,
-    pat,
     reduce_scatter,
     scan,
     swing,
@@ -61,14 +59,10 @@ def _grid_and_ports(network: Network, root: int) -> tuple[tuple[Any], dict[str, 
     return (ranks_on_grid(network),), {"ports": network.ports}
 
 
-def _grid_or_ring(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
-    """The torus, or, if the job does not fill one, the ranks in their order along rings."""
-    grid = ranks_on_grid(network)
-    return (ring_order(network) if grid.ndim == 1 else grid,), {}
-
-
 def _grid_or_ring_and_ports(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
-    return _grid_or_ring(network, root)[0], {"ports": network.ports}
+    """The torus, or, if the job does not fill one, the ranks in their order along rings; and the ports of a host."""
+    grid = ranks_on_grid(network)
+    return (ring_order(network) if grid.ndim == 1 else grid,), {"ports": network.ports}
 
 
 def _along_routes(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
@@ -86,11 +80,6 @@ def _clusters(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, A
 
 def _grid(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
     return (ranks_on_grid(network),), {}
-
-
-def _line(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
-    """The ranks in depth-first order as a grid of one dimension."""
-    return (depth_first(rank_clusters(network), network.num_ranks),), {}
 
 
 def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
@@ -132,12 +121,10 @@ def _pencil_columns(
 _TREE = "for small messages, on one switch or where ranks are placed along the network"
 _CHEAP = "for small messages where starting one is cheap beside its latency"
 _SCARCE = "for small and medium blocks where links between clusters are scarce"
-_PAT = "as circulant, with the largest messages between near ranks"
 _BURST = "for large blocks; the window keeps the burst off the root's links"
 _FAIR = "where links share fairly among any number of messages, and starting one is cheap"
 _UNLIKE = "for large messages between adapters of unlike speed"
 _FULL = "for small and medium blocks, many ranks a host"
-_MANY = "for the smallest blocks with many ranks on a host"
 _AT_ONCE = "for long messages where rows or columns of a process grid exchange at once"
 
 
@@ -213,60 +200,44 @@ def _halving(generator: Callable[..., Schedule], when: str, default: float) -> A
     return Algorithm(generator, _order, when, keeps_order=True, stand_in="any", default=default, logarithmic=True)
 
 
-def _butterfly(
-    generator: Callable[..., Schedule], view: View, when: str, default: float = inf, *, trial: bool = True
-) -> Algorithm:
-    return Algorithm(generator, view, when, default=default, logarithmic=True, trial=trial)
+def _butterfly(generator: Callable[..., Schedule], view: View, when: str, default: float = inf) -> Algorithm:
+    return Algorithm(generator, view, when, default=default, logarithmic=True)
 
 
-def _swings(
-    generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float = inf, longest: float = inf
+def _on_tori(
+    generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float, longest: float
 ) -> dict[str, Algorithm]:
-    """The algorithms on tori by name, and ``bine``, which trials leave out because it equals ``swing`` off tori.
+    """The algorithms on tori by name; all but ``swing`` fill as many links of a host at the same time as it has ports.
 
     :param generator: maker of the schedule by Swing.
     :param bucket: maker of the schedule by rings along dimensions.
     :param default: least bytes of a call for which ``swing`` may be chosen without measurements.
-    :param longest: the same for ``bucket``.
+    :param longest: the same for the others.
     """
     return {
-        "swing": _butterfly(generator, _grid, "on tori that the job fills; elsewhere as bine", default),
-        "bucket": Algorithm(
-            bucket,
-            _grid_or_ring,
-            "for medium and long vectors on tori that the job fills",
-            routed=True,
-            needs="torus",
-            default=longest,
+        "swing": _butterfly(
+            generator,
+            _grid,
+            "on tori that the job fills; elsewhere for short and medium vectors over clusters in a row",
+            default,
         ),
-        "bine": _butterfly(generator, _line, "for short and medium vectors over clusters in a row", trial=False),
-    }
-
-
-def _over_ports(
-    generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float
-) -> dict[str, Algorithm]:
-    """The algorithms by name for hosts that can fill several links of a torus at the same time.
-
-    :param generator: maker of the schedule by Swing.
-    :param bucket: maker of the schedule by rings along dimensions.
-    :param default: least bytes of a call for which they may be chosen without measurements.
-    """
-    traits: dict[str, Any] = {"needs": "ports", "default": default, "divides_shares": True}
-    return {
         "swing_ports": Algorithm(
             generator,
             _grid_and_ports,
-            "as swing, where hosts can fill several links at the same time",
+            "as swing, for longer vectors, where hosts can fill several links at the same time",
+            needs="ports",
+            default=longest,
             logarithmic=True,
-            **traits,
+            divides_shares=True,
         ),
-        "bucket_ports": Algorithm(
+        "bucket": Algorithm(
             bucket,
             _grid_or_ring_and_ports,
-            "as bucket, where hosts can fill several links at the same time",
+            "for medium and long vectors on tori that the job fills, or hosts with several ports",
             routed=True,
-            **traits,
+            needs="torus",
+            default=longest,
+            divides_shares=True,
         ),
     }
 
@@ -284,7 +255,7 @@ def _of_own_blocks(
         "binomial": Algorithm(knomial, _size, _TREE, stand_in="any"),
         "knomial": Algorithm(knomial, _size, _CHEAP, {"radix": 4}),
         "nodes": Algorithm(nodes, _hosts, _FULL),
-        "leaders": Algorithm(leaders, takes_network, _SCARCE, as_levels=True),
+        "leaders": Algorithm(leaders, takes_network, _SCARCE),
     }
 
 
@@ -327,13 +298,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "bft": _embedded(takes_network, "bft", "for medium messages, the tree walked breadth first to place hosts"),
         "dft_rate": _embedded(_rates, "dft", _UNLIKE),
         "bft_rate": _embedded(_rates, "bft", _UNLIKE),
-        "bine": Algorithm(
-            bine.bcast_bine, _order, "for short messages over clusters in a row, p a power of two", trial=False
-        ),
-        "wave": Algorithm(broadcast.wave, takes_network, "for small messages where latency is far above overhead"),
-        "leaders": Algorithm(
-            broadcast.leaders, takes_network, "where links between clusters are scarce or shared", as_levels=True
-        ),
+        "leaders": Algorithm(broadcast.leaders, takes_network, "where links between clusters are scarce or shared"),
         "chain": Algorithm(
             broadcast.chain,
             takes_network,
@@ -382,28 +347,16 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "doubling": Algorithm(
             allgather.allgather_doubling, _order, "for short vectors: few start-ups, near ones last", stand_in="any"
         ),
-        "circulant": _butterfly(circulant.allgather_circulant, _order, "for short and medium blocks, full bisection"),
         "grouped": _butterfly(
             grouped.allgather_grouped, _clusters, "for medium and long blocks where links between clusters are scarce"
         ),
-        **_swings(swing.allgather_swing, bucket.allgather_bucket),
-        **_over_ports(swing.allgather_swing, bucket.allgather_bucket, _MEDIUM),
-        "pat": _butterfly(
-            pat.allgather_pat,
-            _order,
-            _PAT,
-            trial=False,
-        ),
-        "leaders": Algorithm(
-            allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster", as_levels=True
-        ),
+        **_on_tori(swing.allgather_swing, bucket.allgather_bucket, inf, _LONGEST),
+        "leaders": Algorithm(allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster"),
     },
     "reduce": {
         "binomial": Algorithm(reduction.reduce_knomial, _size, _TREE, keeps_order=True, whole=True, stand_in="any"),
         "knomial": Algorithm(reduction.reduce_knomial, _size, _CHEAP, {"radix": 4}, keeps_order=True, whole=True),
-        "leaders": Algorithm(
-            reduction.reduce_leaders, _clusters, _SCARCE, keeps_order=True, whole=True, as_levels=True
-        ),
+        "leaders": Algorithm(reduction.reduce_leaders, _clusters, _SCARCE, keeps_order=True, whole=True),
         "chain": _pipelined(
             reduction.reduce_chain,
             "for long vectors on few ranks",
@@ -437,24 +390,13 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "reduce_scatter": {
         "ring": _ring(reduce_scatter.reduce_scatter_ring, "for long vectors, commutative operations", 2 * _LONG),
         "halving": _halving(reduce_scatter.reduce_scatter_halving, "for short and medium vectors", _MEDIUM),
-        "circulant": _butterfly(
-            circulant.reduce_scatter_circulant, _order, "for short and medium vectors, full bisection, any p"
-        ),
         "grouped": _butterfly(
             grouped.reduce_scatter_grouped,
             _clusters,
             "for medium and long vectors where links between clusters are scarce",
             _MEDIUM,
         ),
-        **_swings(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, _MEDIUM),
-        **_over_ports(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, 4 * _LONGEST),
-        "pat": _butterfly(
-            pat.reduce_scatter_pat,
-            _order,
-            _PAT,
-            trial=False,
-        ),
-        "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
+        **_on_tori(swing.reduce_scatter_swing, bucket.reduce_scatter_bucket, _MEDIUM, 4 * _LONGEST),
     },
     "allreduce": {
         "ring": _ring(allreduce.allreduce_ring, "for long vectors, commutative operations", 4 * _LONG),
@@ -469,17 +411,13 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "halving": _halving(
             allreduce.allreduce_halving, "for medium vectors: few start-ups and the least bytes", _MEDIUM
         ),
-        "circulant": _butterfly(
-            circulant.allreduce_circulant, _order, "for medium vectors, full bisection, p no power of two"
-        ),
         "grouped": _butterfly(
             grouped.allreduce_grouped,
             _clusters,
             "for medium and long vectors where links between clusters are scarce",
             _MEDIUM,
         ),
-        **_swings(swing.allreduce_swing, bucket.allreduce_bucket, _MEDIUM, _LONGEST),
-        **_over_ports(swing.allreduce_swing, bucket.allreduce_bucket, _LONGEST),
+        **_on_tori(swing.allreduce_swing, bucket.allreduce_bucket, _MEDIUM, _LONGEST),
         "aside": Algorithm(
             aside.allreduce_aside,
             takes_network,
@@ -497,7 +435,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "where many ranks share few links out of a cluster",
             keeps_order=True,
             whole=True,
-            as_levels=True,
         ),
     },
     **{
@@ -548,7 +485,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _hosts_in_order,
             "where hosts have many ranks, or ranks are scattered: one message for each host and step, near ones first",
         ),
-        "leaders": Algorithm(barrier.barrier_leaders, _clusters, "where few links leave a cluster", as_levels=True),
+        "leaders": Algorithm(barrier.barrier_leaders, _clusters, "where few links leave a cluster"),
     },
     "alltoall": {
         "pairwise": _direct(
@@ -568,17 +505,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             stand_in="long",
             default=_LONGEST,
         ),
-        "interleaved": _direct(
-            alltoall.alltoall_interleaved, _hosts, "for long messages; near and far mixed in each step"
-        ),
         "scatter_destination": _direct(
             alltoall.alltoall_scatter_destination,
             _size,
             "for medium messages: start-ups hide behind one another",
             stand_in="short",
-        ),
-        "at_once": _direct(
-            alltoall.alltoall_at_once, _size, "for long messages where links share fairly, whatever the routes"
         ),
         "bruck": Algorithm(
             alltoall.alltoall_bruck, _size, "for the smallest blocks: log p messages a rank", stand_in="short"
@@ -589,7 +520,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for small and medium blocks, many ranks a host",
             host_counts=True,
         ),
-        "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
         # Trials leave out ``tacs1`` because ``colouring`` is also free of conflicts and has fewer steps.
         "tacs1": _direct(
             tacs.tacs1,
@@ -643,7 +573,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
 _LONG_VECTORS = "for medium and long vectors, several ranks a host"
 for _collective, _name, _when, _least, _segments in (
     ("bcast", "circulant", "for medium and large messages, several ranks a host", _LONG, _OF_LANE_BLOCKS),
-    ("bcast", "scatter_allgather", "for large messages on many hosts", _LONG, _OF_LANE_SEGMENTS),
     ("bcast", "double_tree", "for large messages where links between clusters are scarce", inf, _OF_LANE_BLOCKS),
     ("reduce", "double_tree", _LONG_VECTORS, inf, _OF_LANE_BLOCKS),
     ("reduce", "halving", _LONG_VECTORS, _MEDIUM, _OF_LANE_SEGMENTS),

@@ -15,7 +15,7 @@ from ..phases import Phase, sequence, taken
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import Rows, transfers
 
-__all__ = ["Hosts", "alltoall_leaders", "alltoall_node_aware"]
+__all__ = ["Hosts", "alltoall_node_aware"]
 
 Integers = NDArray[np.int64]
 
@@ -41,20 +41,6 @@ def alltoall_node_aware(rank_host: ArrayLike, *, carriers: int | None = None, bl
     """
     host = np.asarray(rank_host)
     return _aggregated(Hosts(host, len(host) if carriers is None else carriers, direct=True), "node-aware", blocks)
-
-
-def alltoall_leaders(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
-    """An alltoall in which the lowest rank of each host gathers all blocks of its host, exchanges them, and scatters.
-
-    Hierarchical aggregation as in Träff and Rougier 2014. Messages: 2 (m - 1) in each host of m ranks, which also carry
-    the blocks between ranks of the host, and n (n - 1) between n hosts. Ranks that are no leaders have the fewest
-    start-ups possible. Bytes: each block is sent at most three times, and a leader sends m times its own share. It is
-    fast for the smallest blocks.
-
-    :param rank_host: host of each rank, shape (p,), any numbers; hosts may have different numbers of ranks.
-    :param blocks: number of blocks that each rank sends to each rank.
-    """
-    return _aggregated(Hosts(np.asarray(rank_host), 1, direct=False), "leaders", blocks)
 
 
 class _Dealt(NamedTuple):

@@ -15,11 +15,9 @@ from .pairs import Permutations, Shares, of_pairs
 __all__ = [
     "alltoall_at_once",
     "alltoall_bruck",
-    "alltoall_interleaved",
     "alltoall_pairwise",
     "alltoall_scatter_destination",
     "alltoall_shift",
-    "spread",
 ]
 
 
@@ -97,41 +95,6 @@ def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = N
     return of_pairs("at once", _shifts(Shares.of(size, blocks, counts)), 0)
 
 
-def alltoall_interleaved(
-    rank_host: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 1
-) -> Schedule:
-    """An alltoall in which the ranks of a host send to different hosts in every step, over short and long routes.
-
-    Our own algorithm, a variant of `alltoall_shift`: in step k the rank at position v of the p ranks sorted by host
-    sends to position a v + k modulo p. If a has no common divisor with p, every step is a permutation and every pair of
-    ranks occurs once; ``spread`` chooses a so that the receivers of a host's ranks are on different hosts. With at most
-    m ranks per host and p >= m (m + 2), no two ranks of a host send to the same host in a step, even their own; for
-    smaller p as few as possible do. Messages: p (p - 1) in p steps, for any sizes of hosts. Bytes: each block once. It
-    is fast for long messages if `alltoall_shift` would load few routes at a time.
-
-    :param rank_host: host of each rank, shape (p,), any numbers.
-    :param blocks: number of blocks that each rank sends to each rank.
-    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
-    :param window: largest number of steps that a rank has in flight; 0 for no limit.
-    """
-    host = np.asarray(rank_host)
-    size, ranks = len(host), np.argsort(host, kind="stable")
-    place = np.argsort(ranks)
-    factor = spread(size, int(np.unique(host, return_counts=True)[1].max(initial=1)))
-    inverse = pow(factor, -1, size)
-
-    def target(step: Integers, rank: Integers) -> Integers:
-        met: Integers = ranks[(factor * place[rank] + step) % size]
-        return met
-
-    def origin(step: Integers, rank: Integers) -> Integers:
-        met: Integers = ranks[inverse * (place[rank] - step) % size]
-        return met
-
-    pairs = Permutations(size, share=Shares.of(size, blocks, counts), target=target, origin=origin)
-    return of_pairs("interleaved shift", pairs, window)
-
-
 def _shifts(share: Shares) -> Permutations:
     """The messages of `alltoall_shift`: in step k rank r sends to rank r + k modulo p.
 
@@ -144,24 +107,6 @@ def _shifts(share: Shares) -> Permutations:
         target=lambda step, rank: (rank + step) % size,
         origin=lambda step, rank: (rank - step) % size,
     )
-
-
-def spread(size: int, ranks: int) -> int:
-    """The factor a for `alltoall_interleaved`: its multiples by 1 to ``ranks`` - 1 are farthest from 0 modulo ``size``.
-
-    It has no common divisor with ``size``; among equals it is the least. Distances above ``ranks`` count as ``ranks``,
-    because they suffice.
-
-    :param size: number of ranks.
-    :param ranks: largest number of ranks per host.
-    Cost: O(size x ranks) time.
-    """
-    factor = np.arange(1, size + 1)
-    nearest = np.full(size, ranks)
-    for multiple in range(1, ranks):
-        rest = factor * multiple % size
-        np.minimum(nearest, np.minimum(rest, size - rest), out=nearest)
-    return int(factor[np.where(np.gcd(factor, size) == 1, nearest, -1).argmax()])
 
 
 def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:

@@ -5,8 +5,6 @@ In all of them p is the number of ranks, and b the number of equal blocks of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,7 +17,7 @@ from ..transfers import Rows, local_moves, transfers
 from ..trees import Tree, rank_clusters, ring_order, rotation
 from .circulant import arrivals as on_circulant
 from .doubletree import arrivals as on_two_trees
-from .embedding import reordered_tree, wave_tree
+from .embedding import reordered_tree
 
 __all__ = [
     "along",
@@ -30,11 +28,7 @@ __all__ = [
     "leaders",
     "of_rows",
     "reordered",
-    "wave",
 ]
-
-# Latencies in microseconds inside a host and across 1, 3 and 5 switches on Ranger: Subramoni 2013, table 1.1.
-LATENCIES = (0.46, 1.57, 2.45, 2.85)
 
 
 def along(tree: Tree, algorithm: str, *, blocks: int = 1, pipelined: bool = False) -> Schedule:
@@ -121,36 +115,6 @@ def reordered(
     """
     tree = reordered_tree(network, root=root, radix=radix, delay=delay, choose=choose)
     return along(tree, f"re-ordered {radix}-nomial ({choose})", blocks=blocks)
-
-
-def wave(
-    network: Network,
-    *,
-    root: int = 0,
-    blocks: int = 1,
-    latency: Sequence[float] | None = None,
-    overhead: float | Sequence[float] = 0.2,
-) -> Schedule:
-    """A broadcast along a tree that is made edge by edge; each time the edge with the earliest arrival is added.
-
-    It is MPICH's topology-aware wave tree, see `schedules.rooted.embedding.wave_tree`, with any number of levels and
-    extended into hosts.
-
-    :param network: the job's network.
-    :param root: the root's rank.
-    :param blocks: number of blocks of the message.
-    :param latency: latency between two ranks that share no cluster, the outermost cluster, the next inner one, ..., and
-        finally the host; shape (levels + 2,) for the network's levels. By default Subramoni 2013, table 1.1, in
-        microseconds.
-    :param overhead: time for which a message keeps its sender busy, one number or one per latency, in the unit of
-        ``latency``; the default is MPICH's.
-    Cost: p - 1 messages of all blocks, for p ranks. It is fast for small messages if latency is far above the overhead
-    of a message, because the root then serves many ranks, and far ranks first.
-    """
-    levels = rank_clusters(network)
-    if latency is None:
-        latency = [LATENCIES[min(level, len(LATENCIES) - 1)] for level in range(len(levels), -1, -1)]
-    return along(wave_tree(levels, root=root, latency=latency, overhead=overhead), "wave", blocks=blocks)
 
 
 def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2) -> Schedule:

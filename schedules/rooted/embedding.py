@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..network import Network
 from ..trees import Integers, Tree, among, knomial, rotation, stacked
 
-__all__ = ["WALKS", "best_of", "critical_path", "embed", "host_trees", "reordered_tree", "wave_tree"]
+__all__ = ["WALKS", "best_of", "critical_path", "embed", "host_trees", "reordered_tree"]
 
 Floats = NDArray[np.float64]
 
@@ -115,87 +112,3 @@ def _at(ranks: NDArray[np.intp], tree: Tree, size: int) -> tuple[Integers, Integ
     parent[ranks] = np.where(tree.parent < 0, -1, ranks[tree.parent])
     turn[ranks] = tree.turn
     return parent, turn
-
-
-def wave_tree(
-    clusters: Integers, *, root: int = 0, latency: Sequence[float], overhead: float | Sequence[float] = 0.2
-) -> Tree:
-    """A tree that is made edge by edge: each time the sender and receiver whose message arrives earliest are joined.
-
-    This is the idea of MPICH's topology-aware wave tree (with an overhead, and latencies between groups, between
-    switches, and on one switch), published earlier as earliest completing edge first (Bhat, Raghavendra, Prasanna
-    2003). MPICH builds such a tree for one switch after another; here one tree covers any number of levels. A sender is
-    busy for ``overhead`` and then free for the next message; the receiver has the message after ``latency``.
-
-    :param clusters: cluster of each rank at each level, coarsest first, nested, shape (levels, p).
-    :param root: the root's rank.
-    :param latency: latency between two ranks that share no cluster, one of the first level, one of the first two
-        levels, ...; shape (levels + 1,), any unit, not rising.
-    :param overhead: time for which a message keeps its sender busy, one number or one per latency, in the unit of
-        ``latency``; positive.
-    Cost: O(p (log p + levels)) time.
-    """
-    levels = len(clusters)
-    costs, busy = np.asarray(latency, dtype=np.float64), np.broadcast_to(overhead, levels + 1)
-    if len(costs) != levels + 1 or (np.diff(costs) > 0).any() or costs[-1] < 0 or (busy <= 0).any():
-        raise ValueError(f"expecting {levels + 1} latencies that do not rise from far to near, and positive overheads")
-    turned = rotation(clusters.shape[1], root)
-    rows = np.concatenate((np.zeros((1, len(turned)), dtype=np.int64), clusters[:, turned]))
-    parent, turn = _wave(_Waiting(rows), costs, busy)
-    return Tree(parent, turn).placed(turned)
-
-
-def _wave(waiting: _Waiting, latency: Floats, overhead: Floats) -> tuple[Integers, Integers]:
-    """The parent and the turn of each rank in the wave tree with root 0."""
-    size = waiting.size
-    parent, turn = np.full(size, -1), np.zeros(size, dtype=np.int64)
-    ready = np.zeros(size)
-    served = np.zeros(size, dtype=np.int64)
-    heap = [(0.0, waiting.visit(0))]
-    for _ in range(size - 1):
-        time, sender = heapq.heappop(heap)
-        while time < (due := ready[sender] + latency[waiting.level(sender)]):
-            time, sender = heapq.heappushpop(heap, (due, sender))
-        level, receiver = waiting.level(sender), waiting.nearest(sender)
-        parent[receiver], turn[receiver] = sender, served[sender]
-        served[sender] += 1
-        ready[receiver], ready[sender] = time, ready[sender] + overhead[level]
-        for rank in (sender, waiting.visit(receiver)):
-            heapq.heappush(heap, (ready[rank], rank))  # a lower bound of the time, corrected when it is popped
-    return parent, turn
-
-
-class _Waiting:
-    """The ranks that are not reached yet, by cluster at each level."""
-
-    def __init__(self, rows: Integers) -> None:
-        self.size = rows.shape[1]
-        self._rows = [row.tolist() for row in rows]
-        self._level = [len(rows) - 1] * self.size
-        self._left = [dict(zip(*np.unique(row, return_counts=True), strict=True)) for row in rows]
-        self._queue: list[dict[int, list[int]]] = [{} for _ in rows]
-        for queue, row in zip(self._queue, self._rows, strict=True):
-            for rank in range(self.size - 1, -1, -1):
-                queue.setdefault(row[rank], []).append(rank)
-        self._reached = [False] * self.size
-
-    def visit(self, rank: int) -> int:
-        """Mark a rank as reached, and return it."""
-        self._reached[rank] = True
-        for left, row in zip(self._left, self._rows, strict=True):
-            left[row[rank]] -= 1
-        return rank
-
-    def level(self, rank: int) -> int:
-        """The innermost level at which a rank's cluster still has unreached ranks."""
-        while self._level[rank] and not self._left[self._level[rank]][self._rows[self._level[rank]][rank]]:
-            self._level[rank] -= 1
-        return self._level[rank]
-
-    def nearest(self, rank: int) -> int:
-        """The lowest unreached rank in a rank's cluster at its ``level``."""
-        level = self.level(rank)
-        queue = self._queue[level][self._rows[level][rank]]
-        while self._reached[queue[-1]]:
-            queue.pop()
-        return queue[-1]

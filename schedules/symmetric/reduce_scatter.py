@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..exchanges import Cube, checked_order, clustered, halving, moves, ring, runs, starts
+from ..exchanges import Cube, checked_order, halving, moves, ring, runs, starts
 from ..phases import Grid, Phases, sequence
-from ..rooted.reduction import climb
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import local_moves, shares, transfers
-from ..trees import leaders
 
-__all__ = ["reduce_scatter_halving", "reduce_scatter_leaders", "reduce_scatter_ring"]
+__all__ = ["reduce_scatter_halving", "reduce_scatter_ring"]
 
 Integers = NDArray[np.int64]
 
@@ -89,46 +86,6 @@ def reduce_scatter_halving(
         ),
     )
     return _schedule(size, "recursive halving", phases, blocks, counts)
-
-
-def reduce_scatter_leaders(
-    size: int,
-    clusters: Sequence[ArrayLike] = (),
-    *,
-    radix: int = 2,
-    blocks: int = 1,
-    counts: ArrayLike | None = None,
-) -> Schedule:
-    """A reduce-scatter by reductions in clusters, a ring among the outermost leaders, and scatters inside clusters.
-
-    After Subramoni 2013, section 3, with k-nomial trees among the leaders of each level. Messages: 2 (p - c) inside the
-    c outermost clusters, and c (c - 1) between them. Bytes: (1 - 1/c) of the vector enters and leaves each outermost
-    cluster; inside, the whole vector goes up each edge of the trees. It is fast if few links leave a cluster. It
-    requires a commutative operation.
-
-    :param size: number of ranks, p.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks take
-        part in the ring.
-    :param radix: k of the k-nomial trees; a rank receives from, or sends to, up to k - 1 others at once.
-    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
-    :param counts: blocks of each rank's part, shape (p,).
-    """
-    share, tree = shares(size, blocks, counts), leaders(clusters, size, radix=radix)
-    layout, top, edges = clustered(tree, clusters)
-    total, above = int(share.sum()), tree.parent[edges]
-    buffer, at = np.full(size, SCRATCH), np.empty_like(layout)
-    at[layout] = starts(share[layout])[:-1]
-    weight, below = np.diff(np.append(at[top], total)), tree.below(share)[edges]
-    phases = sequence(
-        # On their way up the trees vectors are in rank order. They lie in the scratch behind the room for the vector
-        # that is brought into the order of the layout.
-        climb(tree, edges, buffer, total, total),
-        _to_layout(top, SCRATCH, layout, share, total),
-        ring(top, at[top], weight, buffer, REDUCE),
-        transfers(tree.down[edges], above, edges, (SCRATCH, at[edges]), (SCRATCH, at[edges]), below),
-        local_moves(0, layout, (SCRATCH, at[layout]), (OUTPUT, 0), share[layout]),
-    )
-    return _schedule(size, "leaders", phases, blocks, counts)
 
 
 def _to_layout(ranks: Integers, buffer: int, layout: Integers, share: Integers, base: int = 0) -> Grid:

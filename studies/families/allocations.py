@@ -33,7 +33,7 @@ BYTES = (
     "steps over 2 ceil(log2 p)",
     "messages of a rank in a step",
 )
-FAMILIES = ("ring", "halving", "bine", "circulant", "grouped")
+FAMILIES = ("ring", "halving", "swing", "grouped")
 
 Nodes = NDArray[np.int64]
 

@@ -13,8 +13,10 @@ from topompi.inputs.figures import size_name
 from topompi.netsim import Program, Tables
 from topompi.netsim import run as flow
 from topompi.netsim.packets import PRESETS, least_hop_lanes, run
-from topompi.schedules import Network, make
+from topompi.schedules import Network, Schedule, make
 from topompi.schedules.registry import suited
+from topompi.schedules.symmetric.swing import allgather_swing, allreduce_swing, reduce_scatter_swing
+from topompi.schedules.trees import depth_first, rank_clusters
 from topompi.topology import TopologyInterface, load_routes
 from topompi.views.network import network_of
 from topompi.views.program import program_of
@@ -35,9 +37,10 @@ __all__ = [
 
 FDR = PRESETS["fdr"]
 FORMER = ("doubling", "halving", "ring")
-NEW = ("circulant", "grouped")
+NEW = ("grouped",)
 ON_TORI = ("bucket", "swing_ports", "bucket_ports")  # and swing
-ONE_PORT = ("ring", "circulant", "grouped", "swing", "bucket", "bine")
+ONE_PORT = ("ring", "grouped", "swing", "bucket", "bine")
+SWINGS = {"allgather": allgather_swing, "allreduce": allreduce_swing, "reduce_scatter": reduce_scatter_swing}
 SIZES = tuple(kib << 10 for kib in (1, 16, 64, 256, 1024, 16384))
 
 
@@ -87,9 +90,22 @@ def program_of_call(algorithm: str, network: Network, nbytes: int, collective: s
     :param nbytes: bytes of the vector, or of all shares together.
     :param collective: allreduce, allgather or reduce_scatter.
     """
-    schedule = make(collective, algorithm, network)
+    schedule = _made(algorithm, network, collective)
     parts = 1 if collective == "allreduce" else network.num_ranks
     return program_of(schedule, network, nbytes / (parts * schedule.blocks))
+
+
+def _made(algorithm: str, network: Network, collective: str) -> Schedule:
+    """The schedule of an algorithm, also of those that are no algorithms of topompi's own.
+
+    These are ``bine``, Swing over the ranks in depth-first order; ``bucket``, which fills one port of a host here; and
+    ``bucket_ports``, which fills all.
+    """
+    if algorithm == "bine":
+        return SWINGS[collective](depth_first(rank_clusters(network), network.num_ranks))
+    if algorithm == "bucket":
+        return make(collective, algorithm, network, ports=1)
+    return make(collective, {"bucket_ports": "bucket"}.get(algorithm, algorithm), network)
 
 
 def simulated(program: Program, tables: Tables, model: str) -> float:
@@ -145,7 +161,9 @@ def rows_of(cases: Sequence[Case], sizes: Sequence[int], model: str) -> Iterator
             best = min(seconds, key=seconds.__getitem__)
             former.append((seconds[best], best))
         yield [str(case), "fastest former, us", *(f"{1e6 * seconds:,.0f} {name}" for seconds, name in former)]
-        tori = [name for name in ON_TORI if name in suited("allreduce", case.job[0])]
+        known = suited("allreduce", case.job[0])
+        ports = case.job[0].ports > 1
+        tori = [name for name in ON_TORI if "bucket" in known and (ports or not name.endswith("_ports"))]
         for name in (*NEW, *("swing",) * bool(tori), *tori, "bine"):
             times = [case.seconds(name, nbytes, model) for nbytes in sizes]
             ratios = (before[0] / now for before, now in zip(former, times, strict=True))

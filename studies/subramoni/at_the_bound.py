@@ -25,7 +25,6 @@ TRIALS = (
     ("shift", 1),
     ("shift", 4),
     ("shift", 16),
-    ("interleaved", 1),
     ("tacs1", 1),
     ("tacs2", 1),
     ("colouring", 1),

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from topompi.execution.specs import CALLS, COLLECTIVES
+from topompi.execution.specs import COLLECTIVES
 from topompi.schedules import ALGORITHMS
 
 __all__ = ["ENVIRONMENT", "LAUNCHERS", "MODES", "NEIGHBOURS", "variables", "words", "write_rules"]
@@ -14,7 +14,6 @@ LAUNCHERS = {
     "default": ("topompi",),
     "virtual": ("topompi", *PLACED),
     "schedules": ("topompi", *PLACED, "--rules", "schedules"),
-    "levels": ("topompi", *PLACED, "--rules", "levels"),
 }
 MODES = tuple(mode for mode in LAUNCHERS if mode != "native")
 # Modes of neighbourhood collectives, called after the words of TOPOMPI_NEIGHBOURS that they set.
@@ -35,7 +34,7 @@ def variables(mode: str) -> dict[str, str]:
 
 
 def write_rules(folder: Path, forced: dict[str, str] | None = None) -> None:
-    """Rules files: ``levels``, and ``schedules``, with another one for each class of sizes, so that all have turns.
+    """A rules file ``schedules``, with another one for each class of sizes, so that all have turns.
 
     :param folder: where they are put.
     :param forced: a schedule for each of some methods; all calls of the method that can run it do, at any size.
@@ -47,12 +46,11 @@ def write_rules(folder: Path, forced: dict[str, str] | None = None) -> None:
         for digits in range(24)
     ]
     rest = [{"collective": one, "algorithm": name} for one, of_one in names.items() for name in of_one]
-    levels = [{"methods": [name for name, spec in CALLS.items() if spec.leaders], "algorithm": "levels"}]
     first = [{"methods": [method], "algorithm": name} for method, name in (forced or {}).items()]
-    for name, rules in (("schedules", [*first, *turns, *rest]), ("levels", levels)):
-        (folder / name).write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": rules}))
+    rules = [*first, *turns, *rest]
+    (folder / "schedules").write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": rules}))
 
 
 def words(mode: str, folder: Path) -> list[str]:
-    """The launcher's words in a mode, with the rules files of a folder."""
-    return [str(folder / word) if word in ("schedules", "levels") else word for word in LAUNCHERS[mode]]
+    """The launcher's words in a mode, with the rules file of a folder."""
+    return [str(folder / word) if word == "schedules" else word for word in LAUNCHERS[mode]]

@@ -16,8 +16,7 @@ import topompi
 from tests.covering import covering
 from topompi.communicator.state import working
 from topompi.errors import TopompiError
-from topompi.execution import running
-from topompi.execution.leaders import carriers
+from topompi.execution import carriers, running
 from topompi.topology import TopologyInterface
 
 WORLD = MPI.Intracomm(MPI.COMM_WORLD)

@@ -31,7 +31,7 @@ class Turns:
     """A selector that lets the algorithms take turns."""
 
     def __init__(self):
-        self.names = {"Bcast": "levels", "Alltoall": "pairwise", "Allreduce": "doubling"}
+        self.names = {"Bcast": "leaders", "Alltoall": "pairwise", "Allreduce": "doubling"}
 
     trials: ClassVar = {}
 

@@ -6,10 +6,8 @@ import numpy as np
 from mpi4py import MPI
 
 from tests.programs.planlife import new_executor
-from topompi.errors import TopompiError
 from topompi.execution import objects, running
 from topompi.execution.eligibility import can_run
-from topompi.execution.leaders import LEADERS
 from topompi.execution.planning import part_of
 from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS
@@ -135,54 +133,16 @@ def a_request_that_one_rank_refuses_meets_no_later_one(executor):
     assert len(held) == (2 if RANK == LAST else 4)
 
 
-def a_call_over_leaders_that_a_rank_does_not_make_meets_no_other_method():
-    """As where it gives another root than the others, who go on: they sent to it, or it is sent to."""
-    sent_to = {"Gather": 0, "Gatherv": 0, "Reduce": 0, "Bcast": LAST, "Scatter": LAST, "Scatterv": LAST}
-    methods = [method for method in LEADERS if method != "Barrier"]
-    for method, absent in sent_to.items():
-        executor = new_executor()
-        for other in methods:  # sub-communicators are there, as in a program that is under way
-            is_right(executor, other, "levels", 0)
-        if absent != RANK:
-            is_right(executor, method, "levels", 0)
-        WORLD.Barrier()
-        for other in methods:
-            if other != method:
-                is_right(executor, other, "levels", 0)
-
-
-def all_take_part_over_leaders_where_sizes_go_ahead(executor):
-    """Whichever ranks refuse, and whichever message is wrong: none waits, and the same method is right afterwards."""
-    for method, root, place, *who in product(("Gatherv", "Scatterv"), (0, LAST), (0, 1), *[(False, True)] * SIZE):
-        given, *_ = arguments(method, np.zeros, root)
-        refuses = who[RANK] and (root == RANK or place == (method == "Scatterv"))
-        if refuses:
-            given = (*given[:place], [np.zeros(BLOCK), -1, MPI.DOUBLE], *given[place + 1 :])
-        told = who[root] if method == "Scatterv" else root == RANK and place == 0 and any(who)
-        wanted = "refused" if refuses else "told" if told else "levels"
-        try:
-            got = running.run(executor, method, "levels", given)
-        except TopompiError:
-            got = "told"
-        except (ValueError, MPI.Exception):
-            got = "refused"
-        assert got == wanted, (method, root, place, who, got)
-        is_right(executor, method, "levels", root)
-
-
 def main():
     executor, cases = new_executor(), 0
     for method, bads in REFUSED.items():
         names = [name for name in ALGORITHMS[CALLS[method].collective] if can_run(method, name)]
-        names += ["levels"] if CALLS[method].leaders else []
         for algorithm, bad, root in product(names, bads, (0, LAST) if CALLS[method].rooted else (LAST,)):
             refuses(executor, method, algorithm, bad, root)
             is_right(executor, method, algorithm, root)
             cases += 1
     objects_that_the_last_rank_cannot_combine_leave_nothing(executor)
     a_request_that_one_rank_refuses_meets_no_later_one(executor)
-    a_call_over_leaders_that_a_rank_does_not_make_meets_no_other_method()
-    all_take_part_over_leaders_where_sizes_go_ahead(executor)
     if RANK == 0:
         print(f"all right: {cases} refusals", flush=True)
 

@@ -78,7 +78,7 @@ def test_an_operation_that_raises_keeps_no_rank_waiting(algorithm):
     comm.Free()
 
 
-@pytest.mark.parametrize("algorithm", ["native", "levels", *ALGORITHMS["bcast"]])
+@pytest.mark.parametrize("algorithm", ["native", *ALGORITHMS["bcast"]])
 @pytest.mark.parametrize("root", sorted({0, WORLD.size - 1}))
 def test_an_object_is_broadcast_as_what_it_was(algorithm, root):
     comm = topompi.Intracomm(WORLD.Dup(), topology=PLACED)

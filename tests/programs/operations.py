@@ -67,9 +67,9 @@ OPERATIONS = (
 
 @cache
 def algorithms(operation: Operation) -> list[str]:
-    """The columns of an operation: native, the levels, every schedule, and every schedule that can be cut, twice."""
+    """The columns of an operation: native, every schedule, and every schedule that can be cut, twice."""
     cut = [f"{name}/{nbytes}" for name in cuttable(operation.collective) for nbytes in (3, 16)]
-    names = ["native", "levels", *ALGORITHMS.get(operation.collective, ()), *cut]
+    names = ["native", *ALGORITHMS.get(operation.collective, ()), *cut]
     return [name for name in names if can_run(operation.method, name)]
 
 

@@ -60,7 +60,7 @@ def main():
     interface = TopologyInterface.place(hosts, FABRIC.routes, virtual=True)
     for collective in dict.fromkeys(one.collective for one in OPERATIONS):
         cut = [f"{name}/16" for name in cuttable(collective)]
-        for number, name in enumerate(["native", "levels", *ALGORITHMS.get(collective, ()), *cut]):
+        for number, name in enumerate(["native", *ALGORITHMS.get(collective, ()), *cut]):
             path = folder / f"{collective}{number}.json"
             rules = [{"collective": collective, "algorithm": name}]
             path.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": rules}))

@@ -79,7 +79,7 @@ def test_a_communicator_knows_those_made_with_it(comm, name):
 
 
 @pytest.mark.parametrize("name", WAYS)
-@pytest.mark.parametrize("algorithm", ["joint", "paced", "even", "at_once"])
+@pytest.mark.parametrize("algorithm", ["joint", "paced", "even"])
 def test_exchanges_at_one_time_are_right(comm, name, algorithm):
     """Alltoall, Alltoallv and Alltoallw give what the MPI library's own give, whatever the siblings run meanwhile."""
     child = WAYS[name](comm)

@@ -85,7 +85,7 @@ topompi: 4 ranks on 1 hosts, topology from hosts only; rank 0's collective calls
 operation  bytes each  calls  bytes  algorithm        predicted  measured  why
 Allgather  8-15        1      8      -                -          -         no rule for it
 Allreduce  8-15        1      8      ring             -          4.1 us    a rule  names it
-Allreduce  8-15        2      16     levels           9.5 us     4.0 us    a rule names it
+Allreduce  8-15        2      16     native           9.5 us     4.0 us    a rule names it
 Allreduce  512-1023    3      2,700  tree/2K          -          -         a rule names it
 Bcast      8-15        1      8      native: refused  -          4.1 us    the buffer is not contiguous
 Scatter    8-15        1      8      native           -          4.1 us    a rule names it
@@ -101,13 +101,13 @@ def test_schedules_that_ran_are_read_from_what_the_launcher_prints():
 @pytest.mark.parametrize(
     ("given", "good", "said"),
     [
-        (results("levels", ["passed"] * 3), 2, ""),
+        (results("virtual", ["passed"] * 3), 2, ""),
         (
-            results("levels", ["passed", "failed", "passed"]),
+            results("virtual", ["passed", "failed", "passed"]),
             1,
             "t: natively passed passed passed, now passed failed passed",
         ),
-        (results("levels", ["passed"] * 3, program=("status",)), 1, "printed: natively 1 x, now absent"),
+        (results("virtual", ["passed"] * 3, program=("status",)), 1, "printed: natively 1 x, now absent"),
         (results("schedules", ["passed"] * 3), 1, "Bcast ran no schedule"),
         (results("schedules", ["passed"] * 3, schedules=("Bcast",)), 2, ""),
     ],
@@ -120,15 +120,15 @@ def test_what_differs_from_native_without_a_reason_is_told(given, good, said):
 
 
 def test_a_named_difference_is_not_told_and_only_in_its_own_package():
-    given = results("levels", ["failed"] * 3)
+    given = results("virtual", ["failed"] * 3)
     assert report.verdicts(given, PACKAGE, {"some: t": "why"}) == (2, [])
     assert report.verdicts(given, PACKAGE, {"other: t": "why", "some: ": "why"})[0] == 1
     assert reason({"some: .*": "why"}, "some", "t") == "why"
 
 
 def test_a_suite_in_which_nothing_passes_natively_is_none_to_compare_with():
-    given = results("levels", ["failed"] * 3)
-    given["modes"]["native"] = given["modes"]["levels"]
+    given = results("virtual", ["failed"] * 3)
+    given["modes"]["native"] = given["modes"]["virtual"]
     assert "native, tests, 3 ranks: expecting some to pass" in report.verdicts(given, PACKAGE, {})[1][0]
 
 

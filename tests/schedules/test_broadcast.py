@@ -34,7 +34,6 @@ BY_NETWORK = {
     "re-ordered": broadcast.reordered,
     "re-ordered, depth first": functools.partial(broadcast.reordered, choose="dft", radix=2),
     "re-ordered, breadth first": functools.partial(broadcast.reordered, choose="bft", radix=3),
-    "wave": broadcast.wave,
     "leaders": broadcast.leaders,
     "leaders, 3-nomial": functools.partial(broadcast.leaders, radix=3, blocks=2),
     "chain": broadcast.chain,
@@ -90,7 +89,7 @@ def test_the_same_arguments_give_the_same_schedule(name):
         np.testing.assert_array_equal(values, second.columns()[column])
 
 
-@pytest.mark.parametrize("name", ["binomial", "4-nomial", "wave", "leaders", "re-ordered"])
+@pytest.mark.parametrize("name", ["binomial", "4-nomial", "leaders", "re-ordered"])
 def test_trees_send_each_rank_the_message_once(name):
     schedule = BY_SIZE[name](40, root=7) if name in BY_SIZE else BY_NETWORK[name](uneven_network(40), root=7)
     assert len(schedule.messages) == 39

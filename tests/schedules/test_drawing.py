@@ -51,8 +51,7 @@ def test_every_algorithm_has_a_drawing_that_is_the_same_each_time(collective, na
 
 
 def test_trees_are_told_from_what_is_none():
-    trees = {"binomial", "knomial", "reordered", "dft", "bft", "dft_rate", "bft_rate", "wave", "leaders", "chain"}
-    trees |= {"bine"}
+    trees = {"binomial", "knomial", "reordered", "dft", "bft", "dft_rate", "bft_rate", "leaders", "chain"}
     assert {name for name in ALGORITHMS["bcast"] if is_tree(make("bcast", name, NETWORK, root=3))} == trees
     assert all(is_tree(make(way, name, NETWORK, root=3)) for way in ("gather", "scatter") for name in ALGORITHMS[way])
     assert {name for name in ALGORITHMS["reduce"] if is_tree(make("reduce", name, NETWORK))} == {

@@ -11,7 +11,6 @@ from tests.networks import scattered_job
 from tests.schedules.test_broadcast import roots_of, uneven_network
 from tests.schedules.test_trees import SIZES, network_from, networks, random_trees
 from tests.support import examples
-from topompi.schedules.hierarchy import Hierarchy
 from topompi.schedules.proof import check
 from topompi.schedules.rooted import gather
 from topompi.schedules.schedule import INPUT, OUTPUT, SCRATCH
@@ -145,21 +144,6 @@ def test_ranks_placed_in_turn_on_hosts_are_put_in_order_by_moves_at_the_root():
     check(schedule)
     assert np.count_nonzero(moves) == 4 + 4 + 2, "one for each rank of the other hosts, and for 6 and 9, sent as one"
     assert len(schedule.messages) == 11
-
-
-@given(networks())
-def test_leaders_keep_blocks_in_the_order_of_the_native_hierarchys_plan(network):
-    """For root 0, which leads all its clusters there too: what comes from one cluster stands together."""
-    clusters = rank_clusters(network)
-    plan = Hierarchy(network.num_ranks, list(clusters)).plan(0, 0)
-    schedule = gather.gather_leaders(network)
-    rows = schedule.messages[schedule.destination[schedule.messages] == 0]
-    for row in rows:
-        inside = {int(schedule.source[row])}
-        while (more := set(schedule.source[np.isin(schedule.destination, list(inside))].tolist()) | inside) != inside:
-            inside = more
-        positions = sorted(plan.inverse[list(inside)].tolist())
-        assert positions == list(range(positions[0], positions[0] + len(positions)))
 
 
 @pytest.mark.parametrize("counts", [[1, 2], [1, -1, 2], [[1, 2, 3]]])

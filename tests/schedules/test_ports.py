@@ -84,7 +84,7 @@ def links_used(schedule, network):
 def test_with_a_port_for_each_direction_buckets_load_all_links_alike(spec, collective, vectors):
     """Each of p hosts sends 1 - 1/p of the vectors, each to a neighbour; D dimensions have 2 D p links."""
     network = torus(spec)
-    schedule = make(collective, "bucket_ports", network)
+    schedule = make(collective, "bucket", network)
     hosts = network.num_hosts
     used = links_used(schedule, network) / (1 if collective == "allreduce" else hosts)
     assert used == pytest.approx(vectors * (1 - 1 / hosts) / network.ports)
@@ -96,11 +96,12 @@ def test_with_a_port_for_each_direction_buckets_load_all_links_alike(spec, colle
 
 @pytest.mark.parametrize("collective", ["allreduce", "allgather", "reduce_scatter"])
 @pytest.mark.parametrize(
-    ("name", "most"), [("bucket_ports", 1.1), ("swing_ports", 1.1), ("bucket", 6.1), ("swing", 6.1)]
+    ("name", "ports", "most"),
+    [("bucket", {}, 1.1), ("swing_ports", {}, 1.1), ("bucket", {"ports": 1}, 6.1), ("swing", {}, 6.1)],
 )
-def test_long_vectors_take_about_the_least_time_if_all_ports_are_used(name, most, collective):
+def test_long_vectors_take_about_the_least_time_if_all_ports_are_used(name, ports, most, collective):
     network = with_latency(torus("torus:4x4x4@ports=6"))
-    schedule, nbytes = make(collective, name, network), (64 << 20) // (1 if collective == "allreduce" else 64)
+    schedule, nbytes = make(collective, name, network, **ports), (64 << 20) // (1 if collective == "allreduce" else 64)
     seconds = run(wiring_of(network), [program_of(schedule, network, nbytes / schedule.blocks)]).job_seconds[0]
     least = optimum(collective, network).free.seconds * nbytes
     assert most - 0.2 < seconds / least < most
@@ -110,16 +111,15 @@ def test_ports_are_those_of_hosts_on_tori_alone():
     assert [torus(f"torus:4x4{ports}").ports for ports in ("", "@ports=2", "@ports=4")] == [1, 2, 4]
     assert job("XGFT(2; 4,4; 1,1)", range(16), [1] * 16).ports == 1
     assert "bucket" in suited("allreduce", torus("torus:4x4"))
-    assert "bucket" not in suited("allreduce", job("torus:4x4", range(13), [1] * 13))
-    assert "bucket_ports" not in suited("allreduce", torus("torus:4x4"))
+    assert not {"bucket", "swing_ports"} & set(suited("allreduce", job("torus:4x4", range(13), [1] * 13)))
     for collective in ("allreduce", "allgather", "reduce_scatter"):
-        assert {"bucket_ports", "swing_ports"} <= set(suited(collective, job("torus:4x4@ports=2", range(13), [1] * 13)))
+        assert {"bucket", "swing_ports"} <= set(suited(collective, job("torus:4x4@ports=2", range(13), [1] * 13)))
 
 
 def test_a_job_that_fills_no_torus_runs_rings_in_both_directions_which_share_no_link():
     network = with_order(job("torus:6x4@ports=2", range(22), [1] * 22))
     for collective in ("allreduce", "allgather", "reduce_scatter"):
-        used = links_used(make(collective, "bucket_ports", network), network)
+        used = links_used(make(collective, "bucket", network), network)
         assert used.max() == pytest.approx(links_used(make(collective, "ring", network), network).max() / 2)
     with pytest.raises(ValueError, match="expecting 1 or 2 rings, got 3"):
         allreduce_ring(4, rings=3)

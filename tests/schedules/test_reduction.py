@@ -27,7 +27,6 @@ from topompi.schedules.symmetric.allreduce import (
 )
 from topompi.schedules.symmetric.reduce_scatter import (
     reduce_scatter_halving,
-    reduce_scatter_leaders,
     reduce_scatter_ring,
 )
 from topompi.schedules.trees import knomial
@@ -82,7 +81,6 @@ def test_every_reduction_to_all_is_proved_for_any_size(size):
     check(allreduce_ring(size))
     check(allreduce_ring(size, blocks=3))
     check(reduce_scatter_ring(size, blocks=2))
-    check(reduce_scatter_leaders(size, (hosts // 2, hosts)))
     check(allreduce_doubling(size, blocks=2), commutative=False)
     check(allreduce_halving(size), commutative=False)
     check(allreduce_halving(size, blocks=3), commutative=False)
@@ -105,7 +103,6 @@ def test_every_reduction_is_proved_for_any_order_counts_and_clusters(job, data):
     check(reduce_halving(size, root=root, order=order, blocks=blocks))
     check(reduce_scatter_ring(size, order=order, counts=counts))
     check(reduce_scatter_halving(size, order=order, counts=counts))
-    check(reduce_scatter_leaders(size, clusters, radix=radix, counts=counts))
     check(allreduce_ring(size, order=order, blocks=blocks))
     check(allreduce_doubling(size, order=order))
     check(allreduce_halving(size, order=order, blocks=blocks))

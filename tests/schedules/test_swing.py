@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs
-from tests.schedules.test_allgather import SIZES
 from tests.schedules.test_butterfly import pairs, rounds, traffic
 from tests.support import examples
 from topompi.schedules.butterfly import staged
 from topompi.schedules.proof import check
-from topompi.schedules.rooted.bine import bcast_bine
 from topompi.schedules.swing import ranks_on_grid, swings
 from topompi.schedules.symmetric.swing import allgather_swing, allreduce_swing, reduce_scatter_swing
 
@@ -91,21 +89,6 @@ def test_groups_that_do_not_nest_are_refused():
 def test_a_grid_that_lacks_a_rank_is_refused(grid):
     with pytest.raises(ValueError, match="holds each rank of range"):
         allreduce_swing(grid)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_bine_broadcast_is_proved_and_takes_few_steps(size):
-    for root in {0, 1 % size, size // 2, size - 1}:
-        schedule = bcast_bine(size, root=root, blocks=2)
-        check(schedule)
-        assert len(schedule.messages) == size - 1
-        assert rounds(schedule) <= (size - 1).bit_length() + (size & size - 1 > 0)
-
-
-@pytest.mark.parametrize("size", [2, 8, 64])
-def test_the_bine_broadcast_goes_along_the_butterfly_farthest_first(size):
-    far_first = distances(allgather_swing(np.arange(size)), size)
-    assert distances(bcast_bine(size, root=size // 2), size) == far_first
 
 
 @pytest.mark.parametrize(

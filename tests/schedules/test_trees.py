@@ -17,7 +17,6 @@ from topompi.schedules.rooted.embedding import (
     embed,
     host_trees,
     reordered_tree,
-    wave_tree,
 )
 from topompi.schedules.trees import Tree, chain, depth_first, knomial, leaders, linear, rank_clusters, rotation
 
@@ -296,40 +295,3 @@ def test_a_re_ordered_tree_enters_each_host_once_and_keeps_its_root(network, rad
 def test_unusable_delays_and_unknown_walks_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         reordered_tree(network_from([0, 1], [0, 0], [0, 1]), **arguments)
-
-
-@given(networks(largest=16), st.lists(st.integers(1, 20), min_size=4, max_size=4), st.integers(1, 9), st.data())
-def test_each_edge_of_the_wave_completes_earlier_than_any_other_pair_could(network, latency, overhead, data):
-    """Replayed edge by edge against all pairs of a rank that has the message and one that has not."""
-    clusters = rank_clusters(network)
-    latency = sorted(latency, reverse=True)
-    root = data.draw(st.integers(0, network.num_ranks - 1))
-    tree = wave_tree(clusters, root=root, latency=latency, overhead=overhead)
-    cost = np.array(latency)[(clusters[:, :, None] == clusters[:, None, :]).sum(axis=0)]
-    edge = np.where(tree.parent < 0, 0, cost[tree.parent, np.arange(tree.size)] + overhead * tree.turn)
-    reached = tree.from_root(edge)
-    ready = {root: 0}
-    for rank in sorted(tree.others, key=lambda rank: (reached[rank], tree.turn[rank])):
-        parent = int(tree.parent[rank])
-        free = [other for other in range(tree.size) if other not in ready]
-        assert ready[parent] + cost[parent, rank] == reached[rank]
-        assert reached[rank] == min(time + cost[sender, other] for sender, time in ready.items() for other in free)
-        ready[parent] += overhead
-        ready[int(rank)] = reached[rank]
-
-
-def test_a_wave_takes_latencies_that_do_not_rise_towards_the_near():
-    clusters = np.zeros((1, 4), dtype=np.int64)
-    for wrong in ([1.0], [1.0, 2.0], [1.0, -1.0]):
-        with pytest.raises(ValueError, match="expecting 2 latencies"):
-            wave_tree(clusters, latency=wrong)
-    with pytest.raises(ValueError, match="positive overheads"):
-        wave_tree(clusters, latency=[2.0, 1.0], overhead=0.0)
-
-
-def test_a_wave_without_distances_is_the_fastest_tree_of_its_latency_and_overhead():
-    """Postal model (Bar-Noy and Kipnis 1994): latency twice the overhead reaches a Fibonacci number of ranks."""
-    reached = []
-    tree = wave_tree(np.zeros((1, 34), dtype=np.int64), latency=[2, 2], overhead=1)
-    reached = tree.from_root(np.where(tree.parent < 0, 0, 2 + tree.turn))
-    assert [int((reached <= time).sum()) for time in range(8)] == [1, 1, 2, 3, 5, 8, 13, 21]

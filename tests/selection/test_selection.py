@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.errors import TopompiError
-from topompi.execution.eligibility import form_of, why_not
-from topompi.execution.specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Needs
+from topompi.execution.eligibility import why_not
+from topompi.execution.specs import CALLS, NATIVE, NO_NEEDS, Needs
 from topompi.inputs.settings import cache_directory
 from topompi.mapping import place
 from topompi.prediction.libraries import model_of
@@ -72,12 +72,11 @@ def test_rules_take_every_algorithm_of_a_method_and_no_other(method):
     for algorithm in {name for some in ALGORITHMS.values() for name in some}:
         for field, value in (("methods", method), ("collective", collective)):
             text = rules_text(json.dumps({field: value, "algorithm": algorithm}))
-            form = form_of(method, algorithm)
-            if algorithm not in ALGORITHMS[collective] or (field == "methods" and why_not(method, form)):
+            if algorithm not in ALGORITHMS[collective] or (field == "methods" and why_not(method, algorithm)):
                 with pytest.raises(RulesError, match="algorithm"):
                     Rules.parse(text)
                 continue
-            assert Rules.parse(text).first(method, 1, JOB)[1].algorithm == form
+            assert Rules.parse(text).first(method, 1, JOB)[1].algorithm == algorithm
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -85,7 +84,7 @@ def test_what_is_chosen_for_jobs_too_large_to_cost_is_an_algorithm_of_the_method
     predictor, asked = Predictor(job_on("xgft:4,4;1,1", 16, MOST_RANKS // 16 + 1).interface), set()
     for nbytes in (0, 1000, 10**6):
         predict(predictor, method, nbytes, 0, lambda name: not asked.add(name))
-    assert {name.partition("/")[0] for name in asked} <= {NATIVE, LEVELS, *ALGORITHMS[METHODS[method]]}
+    assert {name.partition("/")[0] for name in asked} <= {NATIVE, *ALGORITHMS[METHODS[method]]}
 
 
 # --- rules ---------------------------------------------------------------------------------------------------------
@@ -95,7 +94,7 @@ bounds = st.just((0, inf)) | st.tuples(edges, edges | st.just(inf)).map(sorted).
 rules = st.builds(
     lambda method, algorithm, ranges, topology: Rule(algorithm, frozenset([method]), *ranges, topology),
     st.sampled_from(["Alltoall", "Alltoallv"]),
-    st.sampled_from([NATIVE, LEVELS, *ALGORITHMS["alltoall"]]),
+    st.sampled_from([NATIVE, *ALGORITHMS["alltoall"]]),
     st.tuples(bounds, bounds, bounds, bounds),
     st.sampled_from(["", "0123456789", JOB.topology, JOB.topology[:8], "xgft:4,4;1,1", "another"]),
 ).filter(lambda rule: not any(why_not(method, rule.algorithm) for method in rule.methods))
@@ -132,14 +131,14 @@ def test_a_rule_whose_algorithm_cannot_run_is_passed_over():
 
 def test_a_rule_that_is_passed_over_is_named_with_its_reason(monkeypatch, tmp_path):
     path = tmp_path / "rules.json"
-    path.write_text(rules_text('{"algorithm": "levels"}', '{"methods": "Alltoall", "algorithm": "native"}'))
+    path.write_text(rules_text('{"algorithm": "ring"}', '{"methods": "Alltoall", "algorithm": "native"}'))
     choice = advise(advisor(monkeypatch, tmp_path, RULES=path))
-    reason = "levels cannot run: Alltoall has no form over leaders"
+    reason = "ring cannot run: alltoall has no algorithm of this name"
     assert choice == Choice(NATIVE, f"rules file {path}, rule 2; rule 1 of {path} passed over, {reason}")
     other = advisor(monkeypatch, tmp_path, RULES=path).advise(
-        ("Bcast", 10, NO_NEEDS), 0, lambda name: True, measurable=False
+        ("Allgather", 10, NO_NEEDS), 0, lambda name: True, measurable=False
     )
-    assert other == Choice("levels", f"rules file {path}, rule 1")
+    assert other == Choice("ring", f"rules file {path}, rule 1")
 
 
 def test_a_rule_that_names_a_call_which_its_algorithm_cannot_run_is_refused_with_the_reason():
@@ -171,13 +170,6 @@ def test_only_a_rule_takes_a_persistent_call_from_the_library(forgetful):
         assert policy.asks(method) == (asked is rules and method == "Alltoall")
     for one, word, asks in ((rules, "", True), (None, "", False), (None, "hosts", True), (None, "native", False)):
         assert Policy(one, neighbours=word).asks_for_requests == asks
-
-
-@pytest.mark.parametrize("method", ["Gatherv", "Scatterv"])
-def test_a_rule_for_the_schedule_of_levels_runs_levels_where_ranks_know_only_their_own_counts(method):
-    rules = Rules.parse(rules_text(f'{{"methods": "{method}", "algorithm": "leaders"}}'))
-    choice = rules.choice(method, 0, JOB, lambda name: not why_not(method, name))
-    assert (choice.algorithm, "leaders: levels is its form" in choice.reason) == (LEVELS, True)
 
 
 def test_every_host_must_have_the_ranks_that_a_rule_wants():
@@ -400,14 +392,6 @@ def test_only_what_has_a_step_for_each_rank_needs_longer_calls_on_more_ranks():
     assert "lanes_ring" not in names, "its hosts are the ranks of the ring"
 
 
-def test_levels_and_their_schedule_are_equals_but_for_what_is_inside_hosts():
-    inside = Predictor(job_on("xgft:4,4;1,1", 16, 4, "cyclic").interface)
-    between = Predictor(job_on("xgft:4,4;1,1", 16, 1, "random:1").interface)
-    for predictor, after in ((inside, 1), (between, -1)):
-        ranking = [name for name, _ in predictor.rank("Bcast", 6144, 0, anything)]
-        assert ranking.index("leaders") == ranking.index(LEVELS) + after
-
-
 def test_hosts_on_one_leaf_switch_gain_by_schedules_if_they_have_several_ranks():
     several = Predictor(job_on("xgft:8,1;1,1@rate=4xHDR", 8, 4, "random:1").interface)
     for method in ("Bcast", "Reduce", "Allreduce", "Allgather"):
@@ -446,7 +430,6 @@ def test_a_long_alltoall_that_shares_links_gets_a_schedule_that_fills_them():
     predictor = Predictor(job.interface, model_of("Open MPI v5.0.11", {}))
     choice = predict(predictor, "Alltoall", 10**5, 0, anything)
     assert ALGORITHMS["alltoall"][choice.algorithm.partition("/")[0]].shares_links
-    assert choice.reason.startswith("DCSS: 16 of 16 hosts share links")
     assert predict(predictor, "Alltoall", 100, 0, anything).algorithm == NATIVE
 
 
@@ -561,15 +544,15 @@ def test_what_is_measured_again_replaces_what_is_remembered(monkeypatch, tmp_pat
     assert remembered(monkeypatch, tmp_path) == verdict
 
 
-def test_a_trial_has_native_the_levels_and_few_schedules(monkeypatch, tmp_path):
+def test_a_trial_has_native_and_few_schedules(monkeypatch, tmp_path):
     candidates = advise(advisor(monkeypatch, tmp_path, TUNE="again")).candidates
     assert candidates[0] == NATIVE
     cut = [name for name in candidates if can_be_cut("alltoall", name)]
     whole = [name for name in candidates if name not in cut]
     assert len(candidates) == len(set(candidates))
-    assert len(whole) <= 2 + MOST_RIVALS
+    assert len(whole) <= 1 + MOST_RIVALS
     assert len(cut) <= MOST_CUT
-    assert all(name in (NATIVE, LEVELS) or name in ALGORITHMS["alltoall"] for name in whole)
+    assert all(name == NATIVE or name in ALGORITHMS["alltoall"] for name in whole)
     assert isinstance(advise(advisor(monkeypatch, tmp_path, TUNE="again"), measurable=False), Choice)
 
 

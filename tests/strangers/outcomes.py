@@ -11,7 +11,7 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\
 ADDRESS = re.compile(r"\b0x[0-9a-f]{4,}")  # of an object without a name: another one on each rank, in each run
 POINTER = re.compile(rf"{ADDRESS.pattern}|(?<![\w.])\d{{14,15}}(?![\w.])")  # in a test's name as a number, too
 DIGITS, NOTHING = 4, 1e-9  # sums in another order differ behind these
-NATIVE = {"native", "levels", "given order", "-"}  # not by a schedule
+NATIVE = {"native", "given order", "-"}  # not by a schedule
 
 
 def recorded(folder: Path, ranks: int) -> dict[str, list[str]]:

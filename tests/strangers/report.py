@@ -81,7 +81,6 @@ def table(page: str, folder: Path) -> str:
         "default",
         "virtual",
         "schedules",
-        "levels",
         "by schedules",
     ]
     lines = [heading, ["---"] * len(heading), *rows]
@@ -95,7 +94,7 @@ def _row(package: Package, environment: str, results: dict[str, Any]) -> list[st
     modes = results["modes"]
     native = {suite: ended["outcomes"] for suite, ended in modes["native"].items()}
     cells = []
-    for mode in ("default", "virtual", "schedules", "levels"):
+    for mode in ("default", "virtual", "schedules"):
         found = [one for suite in native for one in differences(native[suite], modes[mode][suite]["outcomes"])]
         names = [reason(DIFFERENCES, package.name, one) for one in found]
         unnamed = names.count(None)

@@ -99,4 +99,4 @@ def sub_communicators(comm: MPI.Intracomm) -> dict[str, MPI.Intracomm]:
     if not state.groups.divided:
         return {}
     names = [f"leaders {level.name}" for level in state.interface.levels] + ["ranks"]
-    return {names[level - 1]: part for level, part in sorted(state.groups.levels("the user's").parts.items())}
+    return {names[level - 1]: part for level, part in sorted(state.groups.levels.parts.items())}

@@ -184,7 +184,7 @@ def runner(state: Parts, method: str, algorithm: str) -> Run:
 
     :param state: topompi's state of the communicator.
     :param method: name of the call, a key of ``specs.CALLS``.
-    :param algorithm: name of the algorithm: ``native``, ``levels`` or a schedule's name.
+    :param algorithm: name of the algorithm: ``native`` or a schedule's name.
     """
     if algorithm == NATIVE:
         native: Run = getattr(NativeIntracomm, method)

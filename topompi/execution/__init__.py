@@ -1,1 +1,1 @@
-"""The execution of schedules by MPI calls: plans of single ranks, collectives over leaders, and message buffers."""
+"""The execution of schedules by MPI calls: plans of single ranks, alltoallv by carriers, and message buffers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -47,14 +47,13 @@ class Sent:
 class Binding:
     """A collective call, ready to run: a plan with the addresses of the call's buffers, as a list of function calls.
 
-    If the collective runs in stages without a plan, the binding has the function that runs them instead. A binding does
-    not keep the user's memory alive; only a call with buffers at the same addresses may run it again.
+    A binding with a plan does not keep the user's memory alive; only a call with buffers at the same addresses may run
+    it again.
 
-    :param calls: the function calls, in the order in which they are made; empty if there are stages.
+    :param calls: the function calls, in the order in which they are made.
     :param weight: bytes of memory that the binding owns.
-    :param plan: the plan; None if there are stages.
+    :param plan: the plan; None if carriers run the call.
     :param areas: memory of each buffer, by number of the buffer.
-    :param stages: function of the collective's arguments that runs its stages; None if there is a plan.
     :param kept: arguments with memory of topompi, which are used in place of the user's; None if the user's are used.
     """
 
@@ -62,7 +61,6 @@ class Binding:
     weight: int = 0
     plan: Plan | None = None
     areas: Mapping[int, Area] = field(default_factory=dict)
-    stages: Callable[..., None] | None = None
     kept: tuple[Any, ...] | None = None
 
     @cached_property

@@ -14,8 +14,6 @@ from .levels import Levels
 from .talks import Talks
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from ..schedules import Hierarchy
 
 __all__ = ["Groups"]
@@ -42,7 +40,7 @@ class Groups:
         self.comm, self.rank, self.size = comm, comm.Get_rank(), comm.Get_size()
         self.hierarchy = hierarchy
         self.usable = True
-        self._levels: dict[Hashable, Levels] = {}
+        self._levels: Levels | None = None
         self._contexts: list[Context] = []  # one more after each 32,668 new channels, which use up the tags of one
         self._next = FIRST_NEW
         self.talks = Talks(self.rank, self.size, partial(self.channel, TALKS))
@@ -52,26 +50,13 @@ class Groups:
         """Whether the topology has a level between the communicator and single ranks."""
         return self.hierarchy.num_levels > 1
 
-    def has_levels(self, kind: Hashable) -> bool:
-        """Whether the sub-communicators of leaders for calls of one kind exist.
-
-        :param kind: kind of calls, ``CallSpec.kind``: rooted or not, and blocks of sizes that all ranks know or not.
-        """
-        return kind in self._levels
-
-    def levels(self, kind: Hashable) -> Levels:
-        """The sub-communicators of leaders for calls of one kind; collective at the kind's first use.
-
-        Each kind has its own, so that messages left over by a call that failed on one rank match no call of another
-        kind.
-
-        :param kind: kind of calls, ``CallSpec.kind``: rooted or not, and blocks of sizes that all ranks know or not.
-        """
-        levels = self._levels.get(kind)
-        if levels is None:
+    @property
+    def levels(self) -> Levels:
+        """The sub-communicators of leaders; collective at their first use."""
+        if self._levels is None:
             self._check_usable()
-            levels = self._levels[kind] = Levels(self.comm, self.hierarchy, self.alone)
-        return levels
+            self._levels = Levels(self.comm, self.hierarchy)
+        return self._levels
 
     @property
     def alone(self) -> MPI.Intracomm:
@@ -125,7 +110,7 @@ class Groups:
 
     def revoke(self) -> None:
         """Revoke the communicators made here, so that no rank waits in them for ever."""
-        leading = (comm for levels in self._levels.values() for comm in levels.parts.values())
+        leading = () if self._levels is None else self._levels.parts.values()
         for comm in (*(context.comm for context in self._contexts), *leading):
             with suppress(NotImplementedError):
                 comm.Revoke()
@@ -140,9 +125,9 @@ class Groups:
             return
         self.usable = False
         if not MPI.Is_finalized():  # else MPI_Finalize has freed them
-            for levels in self._levels.values():
-                levels.free()
+            if self._levels is not None:
+                self._levels.free()
             for context in self._contexts:
                 context.free()
-        self._levels.clear()
+        self._levels = None
         self._contexts.clear()

@@ -11,15 +11,15 @@ from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import cut
 from .binding import Binding, bind
 from .buffers import DeviceMemoryError, is_in_place
-from .eligibility import is_in_stages, is_ready, why_not
+from .carriers import alltoallv, carriers_of
+from .eligibility import is_carried, is_ready, why_not
 from .executor import Executor
 from .groups import Groups
 from .operand_checks import check
 from .operands import Operands, read
 from .plan import Plan
 from .planning import UNPLANNED, plan_of, share_costly
-from .specs import CallSpec, Form
-from .staged import stages_of
+from .specs import CallSpec
 
 __all__ = ["bound", "checked", "planned"]
 
@@ -37,23 +37,16 @@ def bound(
     :returns: the binding; the error of this rank's arguments; None, on all ranks, if the MPI library must run the call.
     :raises ValueError: if ``can_run`` does not allow the algorithm.
     """
-    if is_in_stages(spec.name, algorithm):
-        # Collective, and therefore before the check of arguments, which may fail on this rank alone.
-        stages = stages_of(executor, spec.name, algorithm)
-        error, by_address = _looked_at(executor, spec, arguments)
-        made: Binding | Exception = Binding([], stages=stages) if error is None else error
-    else:
-        found = planned(executor, spec, algorithm, arguments)
-        if not isinstance(found, tuple):
-            return found
-        # Each method has a channel of its own. Messages left over by a call that failed on one rank, for example on a
-        # root that lacks memory, then match no call of another method.
-        plan, operands = found
-        made, by_address = (
-            bind(plan, operands, executor.groups, executor.groups.channel(spec.number)),
-            operands.by_address,
-        )
-    if isinstance(made, Binding) and key is not None and by_address:
+    if is_carried(spec.name, algorithm):
+        return _carried(executor, spec, algorithm, arguments)
+    found = planned(executor, spec, algorithm, arguments)
+    if not isinstance(found, tuple):
+        return found
+    # Each method has a channel of its own. Messages left over by a call that failed on one rank, for example on a
+    # root that lacks memory, then match no call of another method.
+    plan, operands = found
+    made = bind(plan, operands, executor.groups, executor.groups.channel(spec.number))
+    if key is not None and operands.by_address:
         executor.bindings.put(key, made, made.weight)
     return made
 
@@ -65,7 +58,7 @@ def planned(
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
     :param spec: the description of the call.
-    :param algorithm: name of a schedule that ``can_run`` allows, the same on all ranks; not one that runs in stages.
+    :param algorithm: name of a schedule that ``can_run`` allows, the same on all ranks; not one that runs by carriers.
     :param arguments: all arguments of mpi4py's method, in their order.
     :raises ValueError: if ``can_run`` does not allow the algorithm.
     """
@@ -84,7 +77,7 @@ def planned(
     if "/" in algorithm:
         operands = operands.in_bytes
     elif (entry := ALGORITHMS[spec.collective].get(algorithm)) is not None and entry.divides_shares:
-        operands = operands.with_counts(executor.groups.size)
+        operands = operands.with_counts(executor.groups.size) if executor.network.ports > 1 else operands
     plan = plan_of(executor, spec, algorithm, operands)
     return None if plan is None else (plan, operands)
 
@@ -107,20 +100,23 @@ def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple
     return operands, None
 
 
-def _looked_at(executor: Executor, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Exception | None, bool]:
-    """Check the arguments of a call that runs in stages.
+def _carried(
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...]
+) -> Binding | Exception | None:
+    """The binding of a call by carriers, which has the call's arguments and therefore serves this call alone.
 
-    :returns: the error of this rank's arguments, or None; and True if the call may be recognised again by the addresses
-        of its arguments.
+    :returns: the binding; the error of this rank's arguments; None, on all ranks, if messages are in a device's memory.
     """
-    by_address = True
-    looks = _each_message(arguments) if spec.uneven else [arguments]
-    for look in [] if spec.form is Form.NOTHING else looks:
+    # Collective, and therefore before the check of arguments, which may fail on this rank alone.
+    carriers = carriers_of(executor, spec)
+    for look in _each_message(arguments):
         operands, error = checked(executor.groups, spec, look)
         if error is not None:
-            return error, False
-        by_address = by_address and (operands is None or operands.by_address)
-    return None, by_address
+            return error
+        if operands is None:
+            executor.unplanned[spec.name, algorithm] = UNPLANNED
+            return None
+    return Binding([(alltoallv, (*carriers, executor.groups.alone, *arguments))])
 
 
 def _each_message(arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:

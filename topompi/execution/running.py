@@ -7,13 +7,12 @@ from typing import Any
 from mpi4py import MPI
 
 from .binding import Binding, bind_persistent
-from .buffers import DeviceMemoryError, ShortMemoryError
-from .eligibility import is_in_stages
+from .buffers import ShortMemoryError
+from .eligibility import is_carried
 from .executor import Executor
 from .keys import quick_key
 from .native import NativeIntracomm
 from .operands import MismatchError
-from .planning import UNPLANNED
 from .preparation import bound, planned
 from .program import finish, is_revoked
 from .requests import PersistentRequest
@@ -24,7 +23,7 @@ from .taking_part import instead
 __all__ = ["prepare", "ready", "run"]
 
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
-NO_REQUEST = "calls over the leaders of levels, or by carriers, have no persistent form"
+NO_REQUEST = "calls by carriers have no persistent form"
 ONE_THREAD = "MPI runs with less than MPI.THREAD_MULTIPLE, which requests by schedules need"
 
 
@@ -54,21 +53,17 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
         wrong, binding = binding, instead(executor, spec, algorithm, arguments, binding)
     if binding is None:
         return _native(executor, spec, arguments) if wrong is None else _settled(executor, spec, arguments, wrong)
-    stages = binding.stages
-    rest = iter(binding.calls if stages is None else [(stages, binding.kept or arguments)])
+    rest = iter(binding.calls)
     try:
         for call, some in rest:
             call(*some)
-    except DeviceMemoryError:  # raised by stages before anything is sent
-        executor.unplanned[method, algorithm] = UNPLANNED
-        return _native(executor, spec, arguments)
     except BaseException as error:  # also from a signal handler
         finish(rest, error)
         _pass_on(executor, error)
         raise
     if wrong is not None:
         return _settled(executor, spec, arguments, wrong, took_part=True)
-    if executor.watched and stages is None:
+    if executor.watched and binding.plan is not None:
         executor.ran = binding
     return algorithm
 
@@ -135,7 +130,7 @@ def prepare(executor: Executor, method: str, algorithm: str, arguments: tuple[An
     spec = CALLS[method]
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
-    if is_in_stages(method, algorithm):
+    if is_carried(method, algorithm):
         executor.unplanned[method, algorithm] = NO_REQUEST
         return None
     groups = executor.groups

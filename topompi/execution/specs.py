@@ -9,7 +9,6 @@ from typing import NamedTuple
 __all__ = [
     "CALLS",
     "COLLECTIVES",
-    "LEVELS",
     "NATIVE",
     "NEIGHBOUR_CALLS",
     "NO_NEEDS",
@@ -21,9 +20,7 @@ __all__ = [
     "calls_of",
 ]
 
-# Names of the two algorithms without a schedule: the MPI library's own, and its collectives over leaders (one rank per
-# host, leaf switch and so on).
-NATIVE, LEVELS = "native", "levels"
+NATIVE = "native"  # name of the algorithm without a schedule, the MPI library's own
 
 
 class Form(Enum):
@@ -74,8 +71,6 @@ class CallSpec:
     :param counts: properties in which its blocks may differ.
     :param sized_by: index of the parameter whose array has the size in bytes by which the call's algorithm is chosen
         (``sizes.nbytes``); None if no single parameter has this size.
-    :param leaders: True if ``execution.leaders`` can run the call over leaders, one rank per host, leaf switch and so
-        on.
     """
 
     name: str
@@ -84,7 +79,6 @@ class CallSpec:
     form: Form
     counts: Counts = Counts.EQUAL
     sized_by: int | None = None
-    leaders: bool = False
 
     @property
     def rooted(self) -> bool:
@@ -100,15 +94,6 @@ class CallSpec:
     def local(self) -> bool:
         """Whether a rank other than the root knows only the sizes of its own blocks."""
         return self.counts is not Counts.EQUAL and (self.rooted or self.form is Form.ALLTOALL)
-
-    @property
-    def kind(self) -> tuple[bool, bool]:
-        """The key of the sub-communicators of leaders that the call uses: whether it is ``rooted``, and ``local``.
-
-        Calls with the same key share sub-communicators. Their messages do not match each other's, because they are sent
-        by different collectives of the MPI library.
-        """
-        return self.rooted, self.local
 
     @property
     def uneven(self) -> bool:
@@ -129,16 +114,16 @@ _COUNTED, _TYPED = Counts.COUNTED, Counts.TYPED
 CALLS = {
     spec.name: spec
     for spec in (
-        CallSpec("Barrier", (), "barrier", Form.NOTHING, leaders=True),
-        CallSpec("Bcast", ("buf", "root"), "bcast", Form.BROADCAST, sized_by=0, leaders=True),
-        CallSpec("Gather", _ROOT, "gather", Form.GATHER, sized_by=0, leaders=True),
-        CallSpec("Gatherv", _ROOT, "gather", Form.GATHER, _COUNTED, leaders=True),
-        CallSpec("Scatter", _ROOT, "scatter", Form.SCATTER, sized_by=1, leaders=True),
-        CallSpec("Scatterv", _ROOT, "scatter", Form.SCATTER, _COUNTED, leaders=True),
-        CallSpec("Allgather", _BUFFERS, "allgather", Form.GATHER, sized_by=1, leaders=True),
-        CallSpec("Allgatherv", _BUFFERS, "allgather", Form.GATHER, _COUNTED, leaders=True),
-        CallSpec("Reduce", (*_OP, "root"), "reduce", Form.REDUCTION, sized_by=0, leaders=True),
-        CallSpec("Allreduce", _OP, "allreduce", Form.REDUCTION, sized_by=1, leaders=True),
+        CallSpec("Barrier", (), "barrier", Form.NOTHING),
+        CallSpec("Bcast", ("buf", "root"), "bcast", Form.BROADCAST, sized_by=0),
+        CallSpec("Gather", _ROOT, "gather", Form.GATHER, sized_by=0),
+        CallSpec("Gatherv", _ROOT, "gather", Form.GATHER, _COUNTED),
+        CallSpec("Scatter", _ROOT, "scatter", Form.SCATTER, sized_by=1),
+        CallSpec("Scatterv", _ROOT, "scatter", Form.SCATTER, _COUNTED),
+        CallSpec("Allgather", _BUFFERS, "allgather", Form.GATHER, sized_by=1),
+        CallSpec("Allgatherv", _BUFFERS, "allgather", Form.GATHER, _COUNTED),
+        CallSpec("Reduce", (*_OP, "root"), "reduce", Form.REDUCTION, sized_by=0),
+        CallSpec("Allreduce", _OP, "allreduce", Form.REDUCTION, sized_by=1),
         CallSpec("Scan", _OP, "scan", Form.REDUCTION, sized_by=1),
         CallSpec("Exscan", _OP, "exscan", Form.REDUCTION, sized_by=1),
         CallSpec(

@@ -15,7 +15,8 @@ from mpi4py import MPI
 from .areas import Pieces
 from .binding import Binding
 from .buffers import Block, block, is_in_place, whole
-from .eligibility import is_in_stages
+from .carriers import carriers_of, take_part
+from .eligibility import is_carried
 from .executor import Executor
 from .groups import Groups
 from .operands import MismatchError, Operands
@@ -23,7 +24,6 @@ from .plan import Plan
 from .planning import plan_of
 from .preparation import bound, checked
 from .specs import CallSpec, Counts, Form
-from .staged import take_part
 
 __all__ = ["instead"]
 
@@ -42,8 +42,9 @@ def instead(
     :param error: this rank's error in the call.
     """
     # Sizes are sent before blocks, and tell the other ranks of the error.
-    if spec.local and is_in_stages(spec.name, algorithm):
-        return Binding([]) if take_part(executor, spec, algorithm, arguments) else None
+    if is_carried(spec.name, algorithm):
+        take_part(*carriers_of(executor, spec))
+        return Binding([])
     try:
         given = _given_instead(executor, spec, algorithm, arguments, error)
     except Exception:  # another argument is wrong, too

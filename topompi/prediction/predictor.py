@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..execution.specs import CALLS, LEVELS, Form
+from ..execution.specs import CALLS, Form
 from ..schedules.algorithm import Algorithm
 from ..schedules.alltoall.joint import all_joint, side_by_side
 from ..schedules.analysis.bounds import lower_bound
@@ -167,22 +167,13 @@ class Predictor:
         :param runs: function of an algorithm's name; True if the algorithm can run the call.
         """
         collective = CALLS[method].collective
-        names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
+        names = [name for name in ALGORITHMS.get(collective, {}) if runs(name)]
         if not is_sized(method, nbytes):
             return [(name, float("nan")) for name in reversed(names)]
-        # ``levels`` (native collectives among leaders) can only be predicted by an equivalent schedule.
-        costed = [name for name in names if _modelled(collective, name) in ALGORITHMS[collective]]
         many = self.interface.num_ranks > MOST_RANKS
-        costly = [name for name in costed if many and ALGORITHMS[collective][_modelled(collective, name)].costly]
-        costs = [(name, self.seconds(method, name, nbytes, root)) for name in costed if name not in costly]
-        # ``levels`` and its equivalent schedule cost the same. If hosts have several ranks, ``levels`` comes first,
-        # because the library's stage inside hosts uses shared memory; else the schedule comes first, because the model
-        # describes it.
-        inside = self.interface.num_hosts < self.interface.num_ranks
-        return [
-            *sorted(costs, key=lambda row: (row[1], (row[0] == LEVELS) != inside)),
-            *((name, float("nan")) for name in reversed(costly)),
-        ]
+        costly = [name for name in names if many and ALGORITHMS[collective][name].costly]
+        costs = [(name, self.seconds(method, name, nbytes, root)) for name in names if name not in costly]
+        return [*sorted(costs, key=lambda row: row[1]), *((name, float("nan")) for name in reversed(costly))]
 
     def seconds(self, method: str, name: str, nbytes: int, root: int) -> float:
         """Predicted seconds of an algorithm that topompi runs; infinite if it cannot run on this number of ranks.
@@ -199,7 +190,7 @@ class Predictor:
     def _by_messages(self, method: str, name: str, nbytes: int, root: int) -> float:
         collective, ranks = CALLS[method].collective, self.interface.num_ranks
         share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
-        pieces = pieces_of(collective, _modelled(collective, name), nbytes, share)
+        pieces = pieces_of(collective, name, nbytes, share)
         known = find_algorithm(collective, pieces.name)
         if known.shares_links and ranks > MOST_RANKS:
             return self._at_its_bound(nbytes)
@@ -319,12 +310,6 @@ def _of_ours(model: Model) -> Model:
     """The cost model for messages that topompi starts, with longer start-up times than for the library's messages."""
     slower = tuple(start + MESSAGE for start in model.t_s)
     return replace(model, t_s=slower, t_o=None if model.t_o is None else model.t_o + MESSAGE)
-
-
-def _modelled(collective: str, name: str) -> str:
-    """The schedule by which an algorithm is predicted; ``levels`` itself if no schedule is equivalent to it."""
-    known = ALGORITHMS[collective].items()
-    return next((other for other, one in known if one.as_levels), name) if name == LEVELS else name
 
 
 def _with_rates(network: Network) -> Network:

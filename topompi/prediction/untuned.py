@@ -12,7 +12,6 @@ from math import inf
 
 from ..execution.specs import CALLS, NATIVE
 from ..schedules.algorithm import Algorithm
-from ..schedules.alltoall.dcss import dcss
 from ..schedules.registry import ALGORITHMS, find_algorithm
 from ..schedules.segments import cut, variants
 from .predictor import MOST_RANKS, PAIRWISE, Native, Predictor, is_sized
@@ -95,9 +94,7 @@ def predict(
         says = f"cost model: {best} ({1e6 * seconds:,.0f} us); hosts have no route for {native.says}"
     if native.seconds < GAIN * seconds:
         return Prediction(NATIVE, f"native: {says}", native.seconds, native, tuple(ours))
-    # The rule of Subramoni 2013, section 6, for alltoalls is quoted in the reason, but has no part in the choice.
-    rule = f"DCSS: {dcss(predictor.network).reason}; " if collective == "alltoall" else ""
-    return Prediction(best, f"{rule}{says}", seconds, native, tuple(ours))
+    return Prediction(best, says, seconds, native, tuple(ours))
 
 
 def _trust(collective: str, name: str) -> tuple[float, bool]:

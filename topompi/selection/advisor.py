@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from ..execution.specs import CALLS, LEVELS, NATIVE
+from ..execution.specs import CALLS, NATIVE
 from ..inputs.settings import reproducible, tuning
 from ..prediction.libraries import Library
 from ..prediction.machines import machine_from
@@ -24,8 +24,8 @@ from .trial import Contest
 
 __all__ = ["CLEAR_OF_SIBLINGS", "MOST_CUT", "MOST_RIVALS", "Advisor"]
 
-# A trial has at most this many schedules, in addition to ``native`` and ``levels``, and this many variants of them with
-# cut messages, because every candidate costs calls of the program.
+# A trial has at most this many schedules, in addition to ``native``, and this many variants of them with cut messages,
+# because every candidate costs calls of the program.
 MOST_RIVALS = 12
 MOST_CUT = 4
 UNPROMISING = 4.0  # factor; a schedule is not tried if its predicted time exceeds the shortest by more than this
@@ -94,7 +94,7 @@ class Advisor:
         return Choice(said.algorithm, said.reason, said.seconds, always=unruled and forgetful)
 
     def rivals(self, key: Key, nbytes: int, root: int, runs: Runs) -> list[str]:
-        """The candidates that a trial compares with native: ``levels``, and schedules that are fast by the cost model.
+        """The candidates that a trial compares with native: schedules that are fast by the cost model.
 
         If the communicator has siblings (made by the same ``Split``) and the class has long alltoalls, all siblings try
         the same candidates, namely the schedules made for alltoalls that share links.
@@ -115,7 +115,7 @@ class Advisor:
         most = UNPROMISING * ranking[0][1] if ranking else 0.0
         rivals = [name for name, seconds in ranking if not seconds > most]  # keeps NaN, too: an unknown time
         cut = filter(runs, variants(collective, rivals, nbytes, ranks))
-        return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS], *islice(cut, MOST_CUT)]
+        return [*rivals[:MOST_RIVALS], *islice(cut, MOST_CUT)]
 
     def keep(self, key: Key, verdict: Verdict) -> None:
         """Remember a trial's verdict on a class of calls.

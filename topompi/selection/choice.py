@@ -15,7 +15,7 @@ __all__ = ["Choice"]
 class Choice:
     """The algorithm for a call, and the reason for it.
 
-    :param algorithm: ``native``, ``levels``, or a name of ``schedules.table.ALGORITHMS``.
+    :param algorithm: ``native``, or a name of ``schedules.table.ALGORITHMS``.
     :param reason: the reason in words, with the numbers that decided.
     :param predicted: seconds by the cost model or by an earlier measurement; None if neither is known.
     :param trial: the trial that the call is part of, and that records the call's duration on this rank; None if the

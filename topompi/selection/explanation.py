@@ -87,8 +87,7 @@ def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInt
         return None, ""
 
     def runs(algorithm: str) -> bool:
-        divides = algorithm != "levels" or len(interface.levels) > 0
-        return divides and not _joint(method, algorithm) and not why_not(method, algorithm)
+        return not _joint(method, algorithm) and not why_not(method, algorithm)
 
     found, job, smallest = Rules.read(path), JobShape(interface, ""), class_bytes(size_class(nbytes))[0]
     return found.choice(method, smallest, job, runs), found.passed_over(method, smallest, job, runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from math import inf
@@ -14,8 +14,8 @@ from reprlib import repr as short
 from typing import Any
 
 from ..errors import TopompiError
-from ..execution.eligibility import form_of, why_not
-from ..execution.specs import CALLS, COLLECTIVES, LEVELS, NATIVE, NO_NEEDS, Needs
+from ..execution.eligibility import why_not
+from ..execution.specs import CALLS, COLLECTIVES, NATIVE, NO_NEEDS, Needs
 from ..inputs import parse_json, read_text
 from ..inputs.sizes import size_in
 from ..schedules.registry import ALGORITHMS, current_name
@@ -158,16 +158,13 @@ class Rules:
     def matching(self, method: str, nbytes: int, job: JobShape) -> Iterator[tuple[int, Rule]]:
         """All rules that match a call, with their numbers from 1.
 
-        If another algorithm takes the place of the rule's (``execution.eligibility.form_of``), the rule has the other
-        one.
-
         :param method: mpi4py's name of the call.
         :param nbytes: size of the call in bytes.
         :param job: the job.
         """
         for number, rule in enumerate(self.rules, 1):
             if rule.matches(method, nbytes, job):
-                yield number, replace(rule, algorithm=form_of(method, rule.algorithm))
+                yield number, rule
 
     def choice(self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool]) -> Choice | None:
         """The choice by the first rule that matches a call and whose algorithm can run it; None if there is none.
@@ -181,9 +178,7 @@ class Rules:
         if found is None:
             return None
         number, rule = found
-        named = self.rules[number - 1].algorithm
-        form = "" if named == rule.algorithm else f" ({named}: {rule.algorithm} is its form for {method})"
-        return Choice(rule.algorithm, f"rules file {self.name}, rule {number}{form}")
+        return Choice(rule.algorithm, f"rules file {self.name}, rule {number}")
 
     def passed_over(
         self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool], needs: Needs = NO_NEEDS
@@ -199,8 +194,7 @@ class Rules:
         """
         said = []
         for number, rule in takewhile(lambda found: not runs(found[1].algorithm), self.matching(method, nbytes, job)):
-            here = "the job has no levels" if rule.algorithm == LEVELS else "no communicators were split off together"
-            reason = why_not(method, rule.algorithm, needs) or here
+            reason = why_not(method, rule.algorithm, needs) or "no communicators were split off together"
             said.append(f"rule {number} of {self.name} passed over, {rule.algorithm} cannot run: {reason}")
         return "; ".join(said)
 
@@ -242,7 +236,7 @@ def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
 
 def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
     """The algorithm's name in a rule, which at least one of its methods must have."""
-    known = {NATIVE, LEVELS}.union(*(ALGORITHMS.get(CALLS[method].collective, {}) for method in methods))
+    known = {NATIVE}.union(*(ALGORITHMS.get(CALLS[method].collective, {}) for method in methods))
     name = current_name(given) if isinstance(given, str) else ""
     if name not in known and not any(can_be_cut(CALLS[method].collective, name) for method in methods):
         raise _refusal(place, f"one of {', '.join(sorted(known))}", given)
@@ -252,7 +246,7 @@ def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
 def _require_runs(methods: frozenset[str], algorithm: str, place: str) -> None:
     """Raise RulesError if an algorithm can never run a call that its rule names."""
     for method in sorted(methods):
-        reason = why_not(method, form_of(method, algorithm))
+        reason = why_not(method, algorithm)
         if reason:
             raise _refusal(place, f"one that can run {method} ({reason})", algorithm)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from ..execution.specs import CALLS, LEVELS, NO_NEEDS, Needs
+from ..execution.specs import CALLS, NO_NEEDS, Needs
 from ..execution.talks import Answers, Talks
 from ..topology import TopologyInterface
 from .choice import Choice
@@ -168,15 +168,14 @@ class Selector:
         """Whether an algorithm can run calls of a class, and is no duplicate of another one on these ranks.
 
         :param key: the class of calls: method, size class, needs of the operation.
-        :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``.
+        :param algorithm: ``native``, or a name of ``schedules.ALGORITHMS``.
         """
         from ..execution.eligibility import can_run
         from ..schedules.registry import ALGORITHMS
 
-        divides = algorithm != LEVELS or len(self._interface.levels) > 0
         found = ALGORITHMS.get(CALLS[key[0]].collective, {}).get(algorithm)
         alone = found is not None and found.joint and self._siblings is None  # sends the same messages as ``even``
-        return divides and not alone and can_run(key[0], algorithm, key[2])
+        return not alone and can_run(key[0], algorithm, key[2])
 
     @cached_property
     def _advisor(self) -> Advisor:

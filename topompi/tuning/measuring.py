@@ -14,7 +14,7 @@ from mpi4py import MPI
 from ..execution.eligibility import can_run
 from ..execution.executor import Executor
 from ..execution.running import run
-from ..execution.specs import CALLS, LEVELS, NATIVE, Counts, Form
+from ..execution.specs import CALLS, NATIVE, Counts, Form
 from ..execution.timing import interleave, slowest, time_in_turn
 from ..schedules.registry import ALGORITHMS, suited
 from ..schedules.segments import variants
@@ -106,18 +106,18 @@ def contenders(executor: Executor, method: str, nbytes: int, algorithms: Sequenc
         one also for its useful variants with cut messages. If it is None, all algorithms that can run are measured.
     """
     suitable, ranks = suited(CALLS[method].collective, executor.network), executor.groups.size
-    uncut = [name for name in candidates(method) if name in (NATIVE, LEVELS, *suitable)]
+    uncut = [name for name in candidates(method) if name in (NATIVE, *suitable)]
     cut = variants(CALLS[method].collective, uncut, whole(method, nbytes, ranks), ranks)
     names = [*uncut, *cut]
     if algorithms is not None:
         names = [name for name in names if name in algorithms or name.partition("/")[0] in algorithms]
         names += [name for name in algorithms if name not in names and can_run(method, name)]
-    return [name for name in names if name != LEVELS or executor.groups.divided]
+    return names
 
 
 def candidates(method: str) -> list[str]:
     """Names of the algorithms that can run a method with a commutative operation, native first."""
-    return [name for name in (NATIVE, LEVELS, *ALGORITHMS[CALLS[method].collective]) if can_run(method, name)]
+    return [name for name in (NATIVE, *ALGORITHMS[CALLS[method].collective]) if can_run(method, name)]
 
 
 def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequence[Measured]) -> TuneRecord:

@@ -68,7 +68,7 @@ def suite(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory):
-    """Rules files that force levels, and schedules: another one for each class of sizes, so that all have turns."""
+    """A rules file that forces schedules: another one for each class of sizes, so that all have turns."""
     folder = tmp_path_factory.mktemp("rules")
     write_rules(folder)
     return folder
@@ -115,7 +115,7 @@ def as_natively(outcomes, mode, ranks, modules, timeout):
     assert sum(of[0][0] == "passed" for of in found.values() if 0 in of) > 2 * len(modules)
 
 
-@pytest.mark.parametrize(("mode", "ranks"), [("default", 2), ("schedules", 3), ("levels", 3)])
+@pytest.mark.parametrize(("mode", "ranks"), [("default", 2), ("schedules", 3)])
 def test_collectives(outcomes, mode, ranks):
     as_natively(outcomes, mode, ranks, COLLECTIVE, timeout=300)
 
@@ -144,7 +144,7 @@ def test_all_neighbours(outcomes, mode, ranks):
     as_natively(outcomes, mode, ranks, OF_NEIGHBOURS, timeout=300)
 
 
-@pytest.mark.parametrize(("mode", "ranks"), [("schedules", 3), ("levels", 1)])
+@pytest.mark.parametrize(("mode", "ranks"), [("schedules", 3), ("default", 1)])
 def test_communicators_and_messages(outcomes, mode, ranks):
     as_natively(outcomes, mode, ranks, HANDLES, timeout=300)
 
@@ -160,5 +160,5 @@ def test_every_module(outcomes, suite, mode, ranks):
 def test_each_difference_has_a_test_that_shows_it(outcomes):
     """What no longer differs leaves the list."""
     names = ("test_objmodel", "test_p2p_obj.TestP2PObjWorld.testCommLock")
-    shown = outcomes("levels", 2, names, timeout=120)
+    shown = outcomes("schedules", 2, names, timeout=120)
     assert {why for test in failures(shown) if (why := reason(test))} == set(DIFFERENCES.values())

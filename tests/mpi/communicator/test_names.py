@@ -94,7 +94,7 @@ def test_names_of_a_user_s_class_change_no_collective(launcher, tmp_path):
     env = {"TOPOMPI_NATIVE_CALLS": "0"}
     if launcher == "topompi":
         rules = tmp_path / "rules.json"
-        rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": [{"algorithm": "levels"}]}))
+        rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": [{"algorithm": "leaders"}]}))
         env |= {"TOPOMPI_RULES": str(rules), "TOPOMPI_PROFILE": str(tmp_path / "profile")}
     words = NETWORK if launcher == "topompi" else ()
     done = run_mpi(3, "-m", launcher, *words, PROGRAM, *names, env=env, timeout=60)

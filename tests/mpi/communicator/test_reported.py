@@ -16,7 +16,6 @@ from tests.support import ROOT, mpi_job, mpirun, run_mpi, shared_data, with_reas
 
 PROGRAMS = ROOT / "tests" / "programs"
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
-FORCED = ("schedules", "levels")
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +30,8 @@ ASKING, ADDRESSED, UNREADABLE = (PROGRAMS / f"{name}.py" for name in ("asking", 
 TOGETHER = {
     ("native", 2): (ASKING, "persist_freed.py", "tag_wrap.py"),
     ("schedules", 2): (ASKING, "attr_copy_in_call.py", "persist_freed.py", "tag_wrap.py"),
-    ("levels", 2): (ASKING, "attr_copy_in_call.py"),
     ("native", 3): (ADDRESSED, "persistent_order.py", "returns_none.py"),
     ("schedules", 3): (ADDRESSED, "persistent_order.py", "returns_none.py", UNREADABLE),
-    ("levels", 3): (ADDRESSED, "returns_none.py", UNREADABLE),
     ("measure", 3): ("whole_vector_op.py", UNREADABLE),
 }
 
@@ -67,7 +64,7 @@ def lines(rules, tmp_path_factory):
     return of
 
 
-@pytest.mark.parametrize("mode", ["default", *FORCED])
+@pytest.mark.parametrize("mode", ["default", "schedules"])
 def test_communicators_and_their_classes_answer_as_natively(lines, mode):
     assert lines(mode, 2, ASKING) == lines("native", 2, ASKING)
 
@@ -108,14 +105,14 @@ counters.enabled = False
 
 
 def test_an_operation_of_the_user_s_own_sees_whole_vectors(tmp_path):
-    cut, whole = ("ring", "halving", "ring/32K"), ("doubling", "leaders", "levels")
-    files = [tmp_path / str(number) for number in range(6)]
+    cut, whole = ("ring", "halving", "ring/32K"), ("doubling", "leaders")
+    files = [tmp_path / str(number) for number in range(5)]
     for file, algorithm in zip(files, cut + whole, strict=True):
         chosen = [{"methods": ["Allreduce"], "algorithm": algorithm}]
         file.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
     done = run_mpi(3, "-c", RULED, shared_data("cases/mpi/whole_vector_op.py"), *files)
     said = done.stdout.splitlines()
-    assert len(said) == 12, done.stdout + done.stderr
+    assert len(said) == 10, done.stdout + done.stderr
     for algorithm, results, reasons in zip(cut + whole, said[::2], said[1::2], strict=True):
         assert results.startswith("wrong 0 "), (algorithm, results)
         pieces = f"{algorithm} cannot run: the operation is the user's own, and this schedule applies it to pieces"
@@ -126,7 +123,7 @@ def test_a_trial_cuts_no_vector_of_a_user_s_operation(lines):
     assert lines("measure", 3, "whole_vector_op.py")[0].startswith("wrong 0 ")
 
 
-@pytest.mark.parametrize("mode", ["native", "default", *FORCED])
+@pytest.mark.parametrize("mode", ["native", "default", "schedules"])
 def test_a_message_is_as_long_as_its_count_says_however_short_the_memory_that_gives_its_address(lines, mode):
     assert lines(mode, 3, ADDRESSED) == ["201 right"] * 3
 
@@ -181,7 +178,6 @@ def test_mpi4py_s_own_launcher_runs_under_ours_without_a_warning(tmp_path):
         ("persistent_order.py", 3, "schedules"),
         ("persist_freed.py", 2, "schedules"),
         ("returns_none.py", 3, "schedules"),
-        ("returns_none.py", 3, "levels"),
     ],
 )
 def test_what_a_report_led_to_comes_out_as_natively(lines, program, ranks, mode):
@@ -204,7 +200,7 @@ def test_persistent_collectives_go_on_in_every_other_call(rules, tmp_path, mode)
     assert [word for _, word in said if word not in made.values()] == ["True"] * 22
 
 
-@pytest.mark.parametrize("mode", [*FORCED, "measure"])
+@pytest.mark.parametrize("mode", ["schedules", "measure"])
 def test_no_rank_waits_for_one_whose_argument_cannot_be_read(lines, mode):
     assert lines(mode, 3, UNREADABLE) == ["done"] * 3
 
@@ -244,9 +240,8 @@ def test_calls_that_the_library_refuses_leave_a_trial_whole(lines):
     assert sum(line.endswith("-> ok") for line in found) == 2 * 8 * 3, found
 
 
-@pytest.mark.parametrize("mode", FORCED)
-def test_callbacks_of_attributes_run_for_dup_alone(lines, mode):
-    found = lines(mode, 2, "attr_copy_in_call.py")
+def test_callbacks_of_attributes_run_for_dup_alone(lines):
+    found = lines("schedules", 2, "attr_copy_in_call.py")
     assert [line for line in found if "during" in line] == ["[0] during calls []", "[1] during calls []"]
     assert [line for line in found if "Free" in line] == ["[0] at Free ['delete']", "[1] at Free ['delete']"]
 
@@ -259,10 +254,9 @@ def test_mpich_holds_as_many_communicators_as_natively(lines):
 
 
 @pytest.mark.skipif(not OPEN_MPI, reason="this MPICH cannot revoke communicators")
-@pytest.mark.parametrize("mode", FORCED)
-def test_no_rank_waits_in_a_communicator_that_is_revoked(rules, mode):
+def test_no_rank_waits_in_a_communicator_that_is_revoked(rules):
     case = shared_data("cases/mpi/ulfm_wait.py")
-    line = [*mpirun(), "--with-ft", "ulfm", "-n", "3", sys.executable, "-m", *words(mode, rules), case]
+    line = [*mpirun(), "--with-ft", "ulfm", "-n", "3", sys.executable, "-m", *words("schedules", rules), case]
     env = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(list(map(str, line)), env=env, capture_output=True, text=True, timeout=60)
     found = sorted(done.stdout.splitlines())

@@ -44,7 +44,7 @@ def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, 
         short = advisor.advise(("Alltoall", 14, NO_NEEDS), 0, lambda name: True, measurable=True)
         trial = Trial(advisor.advise(("Alltoall", 17, NO_NEEDS), 0, lambda name: True, measurable=True))
         assert set(trial.contest.candidates) == {NATIVE, "paced", "joint", "even", "joint/32K", "even/32K"}
-        assert {"levels", "shift"} <= set(short.candidates)
+        assert "shift" in short.candidates
         generator, calls = np.random.default_rng(number), []
         while (name := trial.next()) is not None:
             calls.append(name)
@@ -145,7 +145,7 @@ def test_the_model_costs_all_of_them_together():
     for name in ("shift", "even"):
         one, two = (each.seconds("Alltoall", name, 1 << 20, 0) for each in (alone, together))
         assert two / one == pytest.approx(2, rel=0.05)
-    ranking = [name for name, _ in together.rank("Alltoall", 1 << 20, 0, lambda name: name != "levels")]
+    ranking = [name for name, _ in together.rank("Alltoall", 1 << 20, 0, lambda name: True)]
     assert ranking.index("paced") <= 3
     assert ranking.index("joint") == ranking.index("paced") + 1  # the same steps, and with fewer in flight before more
     choice = predict(together, "Alltoall", 1 << 20, 0, lambda name: name in ("paced", "joint", "native"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support import ROOT, run_mpi
 from topompi.execution.eligibility import can_run
-from topompi.execution.leaders.parcels import REFUSED, Parcel, Route
+from topompi.execution.parcels import REFUSED, Parcel, Route
 
 
 @st.composite

@@ -109,10 +109,10 @@ def test_verbose_tells_what_ran_and_why():
 
 def test_counters_sum_up_by_class_and_algorithm():
     counters = Counters(True)
-    for size, algorithm in ((8, "native"), (15, "native"), (16, "native"), (9, "levels")):
+    for size, algorithm in ((8, "native"), (15, "native"), (16, "native"), (9, "leaders")):
         counters.count("Bcast", size, algorithm, "why", 2e-6, size * 1e-6)
     assert [line.split() for line in counters.lines()[1:]] == [
-        ["Bcast", "8-15", "1", "9", "levels", "2.0", "us", "9.0", "us", "why"],
+        ["Bcast", "8-15", "1", "9", "leaders", "2.0", "us", "9.0", "us", "why"],
         ["Bcast", "8-15", "2", "23", "native", "2.0", "us", "11.5", "us", "why"],
         ["Bcast", "16-31", "1", "16", "native", "2.0", "us", "16.0", "us", "why"],
     ]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.selection.test_selection import rules_text
 from tests.support import run_mpi
-from topompi.execution.specs import LEVELS, NATIVE
+from topompi.execution.specs import NATIVE
 
 PROGRAM = "tests/programs/selection.py"
 
@@ -20,7 +20,7 @@ def ranks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
     rules = [
         '{"methods": "Alltoall", "bytes": [16384, null], "algorithm": "colouring"}',
-        '{"methods": "Bcast", "bytes": [16384, null], "algorithm": "levels"}',
+        '{"methods": "Bcast", "bytes": [16384, null], "algorithm": "leaders"}',
         '{"collective": "allgather", "algorithm": "ring"}',
     ]
     (folder / "rules.json").write_text(rules_text(*rules))
@@ -38,7 +38,12 @@ def test_ranks_that_disagree_on_everything_choose_alike(case, ranks):
 
 def test_rank_0_s_rules_hold_for_all(ranks):
     found = ranks[0][3]["rules"]
-    assert found["final"] == {"Alltoall 16": "colouring", "Bcast 16": LEVELS, "Alltoall 7": NATIVE, "Bcast 7": NATIVE}
+    assert found["final"] == {
+        "Alltoall 16": "colouring",
+        "Bcast 16": "leaders",
+        "Alltoall 7": NATIVE,
+        "Bcast 7": NATIVE,
+    }
     assert found["seen"].count("ring") == 3
 
 

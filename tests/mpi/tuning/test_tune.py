@@ -18,7 +18,7 @@ from topompi.tuning.record import TuneRecord
 def tuned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tuned")
     placement = ("--topology", "xgft:2,2;1,1", "--hosts", "h[0000-0003]")
-    what = ("alltoall", "bcast", "-m", "1K:2K", "-a", "colouring,levels", "-i", "6")
+    what = ("alltoall", "bcast", "-m", "1K:2K", "-a", "colouring,leaders", "-i", "6")
     files = ("-o", folder / "rules.json", "--record", folder / "record.json")
     return run_mpi(4, "-m", "topompi", "tune", *what, *placement, *files, timeout=120), folder
 
@@ -47,7 +47,7 @@ def test_tune_keeps_all_samples(tuned):
         (method, nbytes) for method in ("Alltoall", "Bcast") for nbytes in (1024, 2048)
     ]
     assert all(len(one.samples) == 6 and min(one.samples) > 0 for one in native)
-    assert {one.algorithm for one in record.results if one.method == "Bcast"} == {NATIVE, "levels"}
+    assert {one.algorithm for one in record.results if one.method == "Bcast"} == {NATIVE, "leaders"}
 
 
 @pytest.mark.long

@@ -11,17 +11,29 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from ...errors import TopompiError
-from ..areas import Call
-from ..buffers import LARGEST_COUNT, Blocks, Bytes, DeviceMemoryError, Integers, is_in_place, vector
-from ..contexts import Channel
-from ..program import run_all
+from ..errors import TopompiError
+from .areas import Call
+from .buffers import LARGEST_COUNT, Blocks, Bytes, Integers, is_in_place, vector
+from .contexts import Channel
+from .executor import Executor
 from .parcels import Parcel, Parcels, Route
-from .rooted import check_fits
+from .program import run_all
+from .specs import CallSpec
 
-__all__ = ["alltoallv", "take_part_by_carriers"]
+__all__ = ["alltoallv", "carriers_of", "take_part"]
 
 WORD = 8  # bytes of the number that has the size of a block
+
+
+def carriers_of(executor: Executor, spec: CallSpec) -> tuple[Route, Channel]:
+    """The route of this rank's blocks by carriers, and the channel of all messages; collective at its first use.
+
+    :param executor: the communicator's executor.
+    :param spec: the description of the call.
+    """
+    groups = executor.groups
+    route: Route = executor.plans.made(("route",), lambda: Route(executor.network.rank_host, groups.rank))
+    return route, groups.channel(spec.number)
 
 
 def alltoallv(route: Route, channel: Channel, alone: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> None:
@@ -49,15 +61,14 @@ def alltoallv(route: Route, channel: Channel, alone: MPI.Intracomm, sendbuf: Any
         received = vector(recvbuf, len(route.order), readonly=False)
         sent = received if is_in_place(sendbuf) else vector(sendbuf, len(route.order), readonly=True)
         expected, own = received.sizes, _packed(sent, route.order, alone)
-    except DeviceMemoryError:  # raised on all ranks, which then leave the call to the MPI library
-        raise
     except Exception:  # any error, because the other ranks do not know of it and wait for this rank
-        take_part_by_carriers(route, channel)
+        take_part(route, channel)
         raise
     came = _Exchange(route, channel).run(own)
     told = np.empty_like(came.sizes)
     told[route.arrival] = came.sizes
-    check_fits(told, expected)
+    if (told > expected).any():
+        raise MPI.Exception(MPI.ERR_TRUNCATE)
     received.of_sizes(np.maximum(told, 0)).unpack(came.data, route.arrival, alone)
     refused = np.flatnonzero((told < 0) & (expected > 0)).tolist()
     if refused:
@@ -65,7 +76,7 @@ def alltoallv(route: Route, channel: Channel, alone: MPI.Intracomm, sendbuf: Any
         raise TopompiError(f"expecting all ranks to take part in the call, got an error on rank {names}")
 
 
-def take_part_by_carriers(route: Route, channel: Channel) -> None:
+def take_part(route: Route, channel: Channel) -> None:
     """Forward the other ranks' blocks in an ``alltoallv`` whose arguments are wrong on this rank.
 
     The other ranks wait for this rank as a carrier. It sends no blocks of its own, and keeps none.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...schedules.alltoall.aggregation import Hosts
+from ..schedules.alltoall.aggregation import Hosts
 
 __all__ = ["REFUSED", "Parcel", "Parcels", "Route"]
 
