@@ -60,31 +60,27 @@ def routes(fabric: str, tables: str | None = None, jobs: str = "1000") -> None:
 
 
 def speed(path: str) -> None:
-    """Print jobs per second of processor time, for each loop."""
+    """Print jobs per second of processor time."""
     log, cluster = read_swf(path, 4), Cluster.regular(1002, 18, 18)
-    small = replace(log.select(slice(20_000)), name="first 20,000")
-    for compiled, jobs in ((True, log), (False, small)):
-        for name in ("counts", "first", "isolated"):
-            for depth in (0, 1, None) if name == "counts" else (1,):
-                began = time.process_time()
-                simulate(jobs, cluster, Backfill(depth), name, compiled=compiled)
-                rate = len(jobs) / (time.process_time() - began)
-                print(row("C" if compiled else "Python", name, Backfill(depth).name, f"{rate:,.0f}"), flush=True)
+    for name in ("counts", "first", "isolated"):
+        for depth in (0, 1, None) if name == "counts" else (1,):
+            spent = _spent(lambda name=name, depth=depth: simulate(log, cluster, Backfill(depth), name))  # type: ignore[misc]
+            print(row(name, Backfill(depth).name, f"{len(log) / spent:,.0f}"), flush=True)
 
 
-def pairs(path: str, speedups: str, turns: str = "3") -> None:
+def pairs(path: str, speedups: str, turns: str = "1") -> None:
     """Print jobs per second of processor time on half nodes, with programs drawn from a file of speed-ups.
 
-    The loop in C runs in turn without pairs, beside any neighbour, and matched: the median of the turns, the least and
-    the most, and the median time relative to that without pairs. The loop in Python runs 2,000 jobs once.
+    Jobs run in turn without pairs, beside any neighbour, and matched: the median of the turns, the least and the most,
+    and the median time relative to that without pairs.
     """
     table, cluster = rate_table(read_speedups(speedups).complete()), Cluster.regular(1002, 18, 18)
     log = read_swf(path, 4)
     jobs, halves = on_halves(log, table.programs, stretch=1 / table.slowest), cluster.with_slots(2)
     ways: dict[str, Callable[[], object]] = {
-        "first": lambda: simulate(log, cluster, "easy", "first", compiled=True),
-        "halves": lambda: simulate(jobs, halves, "easy", Halves(), ColocatedSpeed(table), compiled=True),
-        "matched": lambda: simulate(jobs, halves, "easy", Matched(table), ColocatedSpeed(table), compiled=True),
+        "first": lambda: simulate(log, cluster, "easy", "first"),
+        "halves": lambda: simulate(jobs, halves, "easy", Halves(), ColocatedSpeed(table)),
+        "matched": lambda: simulate(jobs, halves, "easy", Matched(table), ColocatedSpeed(table)),
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(int(turns)):
@@ -93,13 +89,7 @@ def pairs(path: str, speedups: str, turns: str = "3") -> None:
     for name, spent in seconds.items():
         rates = np.quantile(len(log) / np.array(spent), (0.5, 0, 1))
         times = np.median(np.array(spent) / np.array(seconds["first"]))
-        print(row("C", name, f"{len(log):,}", *(f"{rate:,.0f}" for rate in rates), f"{times:.1f}"), flush=True)
-    few = jobs.select(slice(2_000))
-    for allocator in (Halves(), Matched(table)):
-        once = _spent(
-            lambda one=allocator: simulate(few, halves, "easy", one, ColocatedSpeed(table), compiled=False)  # type: ignore[misc]
-        )
-        print(row("Python", allocator.name, f"{len(few):,}", f"{len(few) / once:,.0f}", "", "", ""), flush=True)
+        print(row(name, f"{len(log):,}", *(f"{rate:,.0f}" for rate in rates), f"{times:.1f}"), flush=True)
 
 
 def _spent(run: Callable[[], object]) -> float:
@@ -120,18 +110,15 @@ def million() -> None:
 
 
 def accasim(path: str, python: str, count: str = "3000") -> None:
-    """Print jobs per second of AccaSim and of the loops in C and in Python, run on the same jobs one after another."""
+    """Print jobs per second of AccaSim and of topompi, run on the same jobs one after another."""
     script = Path(__file__).with_name("accasim_rate.py")
     words = [python, "-P", str(script), path, count, "128"]  # -P, because its folder has modules that hide others
     answer = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     rate = float(answer.split()[-1])
     print(row("AccaSim", f"{rate:,.0f}", "1"), flush=True)
     jobs, cluster = read_swf(path).select(slice(int(count))), Cluster.regular(128, 128)
-    for compiled in (True, False):
-        began = time.process_time()
-        simulate(jobs, cluster, allocator="first", compiled=compiled)
-        own = len(jobs) / (time.process_time() - began)
-        print(row("C" if compiled else "Python", f"{own:,.0f}", f"{own / rate:,.0f}"), flush=True)
+    own = len(jobs) / _spent(lambda: simulate(jobs, cluster, allocator="first"))
+    print(row("topompi", f"{own:,.0f}", f"{own / rate:,.0f}"), flush=True)
 
 
 def pictures(folder: str) -> None:
