@@ -37,7 +37,7 @@ GOLDEN = [  # log, depth, allocator; makespan, mean wait, longest wait, mean bou
     (THUNDER, None, "counts", (12_976_994, "1233.879", 115_412, "34.193", 744_801_229_281)),
     (THUNDER, 1, "isolated", (13_155_517, "4494.075", 271_370, "46.496", 745_188_511_256)),
 ]
-# The long queues of the second take conservative backfilling, which plans all of them at each pass, many minutes.
+# The long queues of the second take conservative backfilling, which plans all of them at each pass, minutes.
 SLOW = {(SDSC, 1, "counts"): (), (CTC, None, "counts"): pytest.mark.exhaustive}
 NODES = {SDSC: Cluster.regular(128, 128), CTC: Cluster.regular(338, 338), THUNDER: Cluster.regular(1002, 18, 18)}
 
