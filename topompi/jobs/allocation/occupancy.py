@@ -163,7 +163,8 @@ class Occupancy:
         nodes = placement.nodes
         held = self.busy[nodes] + sign
         self.busy[nodes] = held
-        return nodes[held == (1 if sign > 0 else 0)]
+        changed: NDArray[np.integer] = nodes[held == (1 if sign > 0 else 0)]
+        return changed
 
     def first_free(self, leaf: int, count: int) -> NDArray[np.integer]:
         """Return the lowest free nodes of a leaf, at most ``count``."""

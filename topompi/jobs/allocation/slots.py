@@ -59,4 +59,5 @@ class SlotOccupancy(Occupancy):
         self.held[slots] = held
         changed = slots[held == (1 if sign > 0 else 0)]
         np.subtract.at(self.room, self.cluster.node_of_slot[changed], sign)
-        return np.unique(nodes[before != (self.room[nodes] > 0)])
+        crossed: Indices = np.unique(nodes[before != (self.room[nodes] > 0)])
+        return crossed
