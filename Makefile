@@ -124,7 +124,7 @@ WATCHED = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-nam
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	PYTHONPATH= TOPOMPI_SHARED_DATA=$(CURDIR)/../shared/data $(CURDIR)/$(PY)
 SANITIZE_TESTS ?= tests/project/test_extensions.py tests/netsim/test_netsim.py tests/netsim/test_packets.py \
-	tests/netsim/test_sessions.py tests/jobs/test_jobs.py tests/mapping/test_refine.py
+	tests/netsim/test_sessions.py tests/mapping/test_refine.py
 test-sanitize: venv
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
 	cp -a topompi schedules mapping osu_like_bench tests benchmarks pyproject.toml README.md LICENSE $(SANITIZED)
@@ -133,7 +133,7 @@ test-sanitize: venv
 		$(CURDIR)/$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w wheel . && \
 		$(CURDIR)/$(PY) -m zipfile -e wheel/*.whl .
 	cd $(SANITIZED) && $(WATCHED) -c "import topompi.netsim._flows, topompi.netsim.packets._packets, \
-		topompi.jobs._engine, topompi.mapping.mappers._annealing"
+		topompi.mapping.mappers._annealing"
 	cd $(SANITIZED) && $(WATCHED) -m pytest -q -p no:cacheprovider -m "not long and not exhaustive" -k "not simgrid and not page" \
 		$(SANITIZE_TESTS) $(PYTEST_OPTIONS)
 

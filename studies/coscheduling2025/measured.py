@@ -78,10 +78,6 @@ class Measured(Matched):
         """
         return _Learning(cluster, self.table, self.threshold)
 
-    def neighbour_tables(self, workload: object) -> None:
-        """Return None, because the loop in C has fixed tables."""
-        return
-
 
 class Measurements(Observer):
     """An observer of one run that measures neighbours when one of them ends, as a shutter on each node does.

@@ -47,7 +47,7 @@ def of_bridge(workload, cluster, policy, renew):
 
 
 def of_simulator(workload, cluster, policy):
-    outcome = simulate(workload, cluster, policy.queue, policy.allocator, compiled=False)
+    outcome = simulate(workload, cluster, policy.queue, policy.allocator)
     used = [
         np.sort(outcome.nodes[a:b][:size])
         for a, b, size in zip(outcome.offset, outcome.offset[1:], workload.nodes, strict=False)

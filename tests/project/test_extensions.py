@@ -9,8 +9,6 @@ import pytest
 
 from tests.netsim.test_netsim import one_switch, program
 from tests.netsim.test_packets import network
-from topompi.jobs import Backfill, Cluster, Workload, simulate
-from topompi.jobs import compiled as engine
 from topompi.mapping.distances import Axes
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.mappers import cooling
@@ -19,7 +17,7 @@ from topompi.netsim.packets import running
 from topompi.netsim.packets.arrays import ProgramArrays, link_arrays, numbers
 from topompi.netsim.tape import Tape
 
-if None in (engine._engine, cooling._compiled, flows._compiled, running.Engine):
+if None in (cooling._compiled, flows._compiled, running.Engine):
     pytest.skip("topompi was installed without a C compiler", allow_module_level=True)
 
 
@@ -61,13 +59,6 @@ def send_packets():
     return packets.run(network([2]), endless(), hosts=Hosts(eager=1e9))
 
 
-def run_jobs(count=3_000):
-    draw = np.random.default_rng(0)
-    seconds, zero = draw.integers(1, 10**6, count), np.zeros(count, dtype=np.int64)
-    jobs = Workload.of("many", submit=zero, run=seconds, nodes=draw.integers(1, 900, count))
-    return simulate(jobs, Cluster.regular(1000, 10), Backfill(None, "sjf"))
-
-
 def anneal(steps=4 * 10**6):
     search, place = search_of(64)
     return search.run(place, np.ones(steps), 0)
@@ -81,7 +72,7 @@ def search_of(ranks):
     return cooling._Search.of(graph.undirected(), Axes(far, every[:, None])), every
 
 
-@pytest.mark.parametrize("work", [flow, send_packets, run_jobs, anneal])
+@pytest.mark.parametrize("work", [flow, send_packets, anneal])
 def test_a_signal_ends_a_long_run_in_c(work):
     with alarm(0.1):
         work()
@@ -92,23 +83,6 @@ def annealing_arrays():
     graph = [search.offsets, search.targets, search.weight, search.far, search.column, search.near]
     first, at = np.arange(9, dtype=np.int32), place.astype(np.int32)
     return [*graph, first, search.movable, at.copy(), at.copy(), at, np.ones(3), np.empty(3)]
-
-
-def engine_arrays():
-    long, short = np.arange(1, 4, dtype=np.int64), np.ones(3, dtype=np.int32)
-    starts = [np.array([0, 2, 4], dtype=np.int32), np.array([0, 2], dtype=np.int32)]
-    return [np.zeros(3, dtype=np.int64), long, long, long - 1, short, *starts, long.copy(), long.copy()]
-
-
-def halves_arrays():
-    table, code, job = (np.zeros(length, dtype=np.int32) for length in (4, 2, 3))
-    limit = np.full(3, -1, dtype=np.int64)
-    tables = [table, code, code.copy(), job, job.copy(), np.ones(3), limit, limit.copy()]
-    return [*engine_arrays(), *tables]
-
-
-def run_halves(arrays):
-    engine._engine.run(engine.HALVES, 1, (2, 2), *arrays[:9], None, tuple(arrays[9:]))
 
 
 def job():
@@ -141,14 +115,10 @@ CALLS = {
     "flows": (add_flows, flow_arrays),
     "packets": (add_packets, packet_arrays),
     "annealing": (lambda arrays: cooling._compiled(*arrays, 0, False), annealing_arrays),
-    "engine": (lambda arrays: engine._engine.run(1, 1, (2, 2), *arrays, None, None), engine_arrays),
-    "halves": (lambda arrays: run_halves(arrays), halves_arrays),
 }
-# Ranks with edges; leaves and pods; named steps.
+# Ranks with edges; named steps.
 ANY_LENGTH = {
     "annealing": [7],
-    "engine": [5, 6],
-    "halves": [5, 6],
     "flows": [23],
     "packets": [list(packet_jobs()).index("mark_size")],
 }
@@ -178,7 +148,7 @@ def test_every_array_of_another_kind_is_refused_before_it_is_read(name, wrong):
             call(given)
 
 
-FILLED = {"annealing": [8, 9, 10, 12], "engine": [7, 8], "halves": [7, 8, 16], "flows": [], "packets": []}
+FILLED = {"annealing": [8, 9, 10, 12], "flows": [], "packets": []}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -190,8 +160,3 @@ def test_arrays_that_are_filled_have_to_be_writable_and_others_need_not(name):
         refused = pytest.raises(ValueError, match="expecting a writable array")
         with refused if at in FILLED[name] else contextlib.nullcontext():
             call(given)
-
-
-def test_halves_without_their_arrays_are_refused():
-    with pytest.raises(TypeError, match="halves: expecting a tuple of arrays, got NoneType"):
-        engine._engine.run(engine.HALVES, 1, (2, 2), *engine_arrays(), None, None)

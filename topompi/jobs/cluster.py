@@ -154,6 +154,8 @@ class Cluster:
             node; None for all slots of every node.
         """
         nodes = np.asarray(nodes, dtype=np.int64)
+        if slots is not None and len(slots) and slots.min() >= 0:
+            return self.slot_start[nodes] + slots
         each = self.slots[nodes] if slots is None else np.where(slots < 0, self.slots[nodes], 1)
         first = self.slot_start[nodes] + (0 if slots is None else np.maximum(slots, 0))
         ends = np.cumsum(each)

@@ -1,4 +1,4 @@
-"""The event loop in Python, for any queue, allocator, model of run times and observers.
+"""The event loop, for any queue, allocator, model of run times and observers.
 
 Within one second all ends of jobs come first, then changes of nodes' states, then all arrivals, then one pass over the
 queue, which starts jobs; a job of 0 seconds ends before a further pass in the same second.
@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 
 
 class Loop:
-    """One simulation, which runs in an event loop in Python.
+    """One simulation.
 
     :param workload: the jobs, all of which fit the cluster.
     :param cluster: the cluster.
@@ -59,8 +59,8 @@ class Loop:
         self._limits: list[int] = np.where(workload.request > 0, workload.request, NEVER).tolist()
         asked = requests_of(workload, cluster, allocator)
         self.situation = Situation(cluster, allocator, asked, self.estimates, self._started)
-        self.start = np.full(len(workload), -1, dtype=np.int64)
-        self.start_pass, self.end = self.start.copy(), self.start.copy()
+        self.start, self.start_pass, self.end = ([-1] * len(workload) for _ in range(3))
+        self._users: list[int] = workload.user.tolist()
         self._passes = 0
         self._changes = [*(node_states.changes if node_states is not None else ()), (NEVER, UP, asked.sizes[:0])]
         self._capable, self._put_off = Capable(allocator, cluster), list[int]()
@@ -119,6 +119,7 @@ class Loop:
             keys = self.order.keys(self.workload.select(jobs), situation.now)
             situation.waiting[:] = jobs[np.argsort(keys, kind="stable")].tolist()
         self.queue.start_jobs(situation)
+        situation.arrived.clear()
         if self._work is not None:
             self._change_rates(self._work)
         for observer in self.observers:
@@ -142,6 +143,7 @@ class Loop:
         self._capable.change(situation.state)
         again = sorted((*situation.waiting, *self._put_off))
         situation.waiting.clear()
+        situation.arrived.clear()
         self._put_off.clear()
         for index in again:
             self._enqueue(index)
@@ -150,7 +152,9 @@ class Loop:
     def _enqueue(self, index: int) -> None:
         if self._capable.limited and not self._capable.holds(self.situation.job(index), self.situation.kinds[index]):
             self._put_off.append(index)
-        elif self._rank:
+            return
+        self.situation.arrived.append(index)
+        if self._rank:
             insort(self.situation.waiting, index, key=self._rank.__getitem__)
         else:
             self.situation.waiting.append(index)
@@ -171,8 +175,8 @@ class Loop:
         self.situation.end(index)
         if self._work is not None:
             self._work.left.pop(index)
-        used = int(now - self.start[index]) * self.situation.sizes[index]
-        self.order.ended(int(self.workload.user[index]), used, now)
+        used = (now - self.start[index]) * self.situation.sizes[index]
+        self.order.ended(self._users[index], used, now)
         for observer in self.observers:
             observer.ended(index, self.situation)
 
@@ -184,7 +188,7 @@ class Loop:
     def _change_rates(self, work: _Work) -> None:
         now = self.situation.now
         for index, when in work.ends(now, self.speed.rates(self.situation.state)):
-            self._ends_at(index, min(when, int(self.start[index]) + self._limits[index]))
+            self._ends_at(index, min(when, self.start[index] + self._limits[index]))
 
 
 class _Work:

@@ -12,14 +12,13 @@ from ..errors import TopompiError
 from ..extensions import names_function
 from .allocation import Allocator, find_allocator, requests_of, within_parts
 from .cluster import Cluster
-from .compiled import Ran, knows, run_compiled
 from .errors import JobsError
 from .loop import Loop
 from .named import for_one_run
 from .nodestates import NodeStates
 from .observers import Observer, PlacementCheck
 from .outcome import Outcome
-from .queueing import Backfill, Queue, find_queue
+from .queueing import Queue, find_queue
 from .speed import Speed, find_speed
 from .workload import Workload
 
@@ -35,7 +34,6 @@ def simulate(
     observers: Sequence[Observer] = (),
     *,
     node_states: NodeStates | None = None,
-    compiled: bool | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Simulate all jobs of a workload; a job is rejected if it finds no nodes even when no other job runs.
@@ -50,11 +48,8 @@ def simulate(
     :param observers: objects whose methods are called at each start and end of a job, and after each pass over the
         queue; they keep what they have seen, and therefore serve one run.
     :param node_states: changes of nodes between up, drained and down; None if all nodes stay up.
-    :param compiled: whether the event loop in C runs, or that in Python, which gives equal results; None for C if it
-        implements the policies, else Python.
     :param progress: function that is called now and then with the number of ended jobs.
-    :raises JobsError: if the loop in C is demanded and does not implement the policies, or a user's own policy fails
-        or cannot be copied.
+    :raises JobsError: if a user's own policy fails or cannot be copied.
     """
     names = (queue, allocator, speed)
     queue, allocator = for_one_run(find_queue(queue)), for_one_run(find_allocator(allocator))
@@ -63,21 +58,14 @@ def simulate(
     own = [name for name in (*names, queue.order) if isinstance(name, str) and names_function(name)]
     if names[1] in own:
         observers = [PlacementCheck(cluster, allocator), *observers]
-    able = node_states is None and knows(queue, allocator, speed, observers, workload)
-    if compiled and not able:
-        raise JobsError("simulate: expecting a policy and observers that the loop in C knows, got others")
     with _named(own):
         fits = _fitting(workload, cluster, allocator)
         jobs = workload if fits.all() else workload.select(fits)
         speed = speed.on(jobs, cluster)
-        if able and compiled is not False and isinstance(queue, Backfill):
-            ran = run_compiled(jobs, cluster, queue, allocator, speed, progress)
-        else:
-            loop = Loop(jobs, cluster, queue, allocator, speed, observers, node_states)
-            loop.run(progress)
-            ran = _ran(loop)
+        loop = Loop(jobs, cluster, queue, allocator, speed, observers, node_states)
+        loop.run(progress)
     policy = queue.name, allocator.name, speed.name
-    return _outcome(workload, cluster, policy, fits, ran)
+    return _outcome(workload, cluster, policy, fits, loop)
 
 
 def _fitting(workload: Workload, cluster: Cluster, allocator: Allocator) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -102,12 +90,6 @@ def _named(own: Sequence[str]) -> Iterator[None]:
         raise JobsError(f"{', '.join(own)}: {type(error).__name__}: {error}") from error
 
 
-def _ran(loop: Loop) -> Ran:
-    offset = np.concatenate(([0], np.cumsum([len(nodes) for nodes in loop.nodes], dtype=np.int64)))
-    nodes = np.concatenate([np.empty(0, np.int32), *loop.nodes]).astype(np.int32)
-    return Ran(loop.start, loop.start_pass, loop.end, offset.astype(np.int64), nodes, _slots(loop), tuple(loop.lost))
-
-
 def _slots(loop: Loop) -> NDArray[np.int32] | None:
     """Return the slots of the nodes that jobs held; None if all jobs held whole nodes."""
     if not loop.slots:
@@ -121,12 +103,13 @@ def _outcome(
     cluster: Cluster,
     policy: tuple[str, str, str],
     fits: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    ran: Ran,
+    loop: Loop,
 ) -> Outcome:
     start, start_pass, end = (np.full(len(workload), -1, dtype=np.int64) for _ in range(3))
-    start[fits], start_pass[fits], end[fits] = ran.start, ran.start_pass, ran.end
-    lost = np.flatnonzero(fits)[sorted(ran.lost)]
+    start[fits], start_pass[fits], end[fits] = loop.start, loop.start_pass, loop.end
+    lost = np.flatnonzero(fits)[sorted(loop.lost)]
     held = np.zeros(len(workload) + 1, dtype=np.int64)
-    held[1:][fits] = np.diff(ran.offset)
-    places = np.cumsum(held), ran.nodes, ran.slots
+    held[1:][fits] = [len(nodes) for nodes in loop.nodes]
+    nodes = np.concatenate([np.empty(0, np.int32), *loop.nodes]).astype(np.int32)
+    places = np.cumsum(held), nodes, _slots(loop)
     return Outcome(workload, cluster, policy, start, start_pass, end, *places, lost, np.flatnonzero(~fits))

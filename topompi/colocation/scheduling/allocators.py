@@ -87,19 +87,6 @@ class Halves(Allocator):
         fresh = np.concatenate(halves) if preferences.spread[code] else np.stack(halves, axis=1).reshape(-1)
         return np.concatenate((single[order[refused:better]], fresh, single[order[better:]]))
 
-    def neighbour_tables(self, workload: Workload) -> tuple[NDArray[np.int32], ...] | None:
-        """Return ranks, last ranks and spread by codes, and each job's code, for the loop in C; None if it cannot run.
-
-        :param workload: the jobs; the loop in C demands that all of them share nodes.
-        """
-        if type(self).place is not Halves.place or not (workload.shared & (workload.slots > 0)).all():
-            return None
-        numbers, codes = self.preferences.numbers, np.zeros(len(workload), dtype=np.int32)
-        if numbers:
-            codes = (program_numbers(workload, list(numbers)) + 1).astype(np.int32)
-        found = self.preferences
-        return found.rank, found.last, found.spread.astype(np.int32), codes
-
 
 class Matched(Halves):
     """An allocator that gives half nodes beside the neighbours that a matrix favours, and refuses slow pairs.

@@ -41,10 +41,6 @@ class ColocatedSpeed(Speed):
         check_halves(cluster)
         return RunningPairs(self.table, program_numbers(workload, self.table.programs), cluster)
 
-    def pair_tables(self, workload: Workload) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the rates, and the number of each job's program, for the loop in C."""
-        return self.table.rates, program_numbers(workload, self.table.programs)
-
 
 class RunningPairs(Speed):
     """The jobs on each half node of a simulation, and the rates other than 1.
@@ -62,10 +58,6 @@ class RunningPairs(Speed):
         self.owner = np.full(cluster.num_slots, FREE, dtype=np.int64)  # job on each half
         self._slots: dict[int, NDArray[np.int64]] = {}
         self._rates: dict[int, float] = {}
-
-    def pair_tables(self, workload: Workload) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the rates, and the number of each job's program, for the loop in C."""
-        return self.table.rates, self.programs
 
     def rates(self, state: Occupancy) -> dict[int, float]:
         """Return the rates other than 1. Cost: that of the jobs that started, and of the neighbours of changed jobs.
@@ -103,7 +95,9 @@ class RunningPairs(Speed):
         if row < 0:  # on whole nodes
             return
         other = self.owner[slots ^ (HALVES - 1)]
-        columns = np.where(other == FREE, ALONE, np.where(other == job, ITSELF, self.programs[other]))
+        columns = self.programs[other]
+        columns[other == FREE] = ALONE
+        columns[other == job] = ITSELF
         rate = float(self.table.rates[row, columns].min())
         self._rates.pop(job, None)
         if rate != 1:

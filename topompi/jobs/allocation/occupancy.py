@@ -75,8 +75,7 @@ class Occupancy:
         self.cluster = cluster
         self.free = cluster.num_nodes
         self.busy = np.zeros(cluster.num_nodes, dtype=np.int32)
-        self._leaf_free = np.diff(cluster.leaf_start).astype(np.int64)
-        self._pod_free = np.diff(cluster.leaf_start[cluster.pod_start]).astype(np.int64)
+        self._leaf_free: NDArray[np.int64] | None = None  # counted when an allocator asks for it
         self.closed = np.zeros(cluster.num_nodes, dtype=bool)
         self.any_closed = False
         self.running: dict[int, tuple[Job, Placement]] = {}
@@ -84,12 +83,17 @@ class Occupancy:
     @property
     def leaf_free(self) -> NDArray[np.int64]:
         """Number of free nodes of each leaf."""
+        if self._leaf_free is None:
+            self._leaf_free = np.add.reduceat(self._is_free(), self.cluster.leaf_start[:-1], dtype=np.int64)
         return self._leaf_free
 
     @property
     def pod_free(self) -> NDArray[np.int64]:
         """Number of free nodes of each pod."""
-        return self._pod_free
+        return np.add.reduceat(self.leaf_free, self.cluster.pod_start[:-1])
+
+    def _is_free(self) -> NDArray[np.bool_]:
+        return self.busy == 0
 
     def start(self, job: Job, placement: Placement) -> None:
         """Record that a job takes its nodes."""
@@ -150,17 +154,16 @@ class Occupancy:
         self._count(self._hold(placement, sign), sign)
 
     def _count(self, changed: NDArray[np.integer], sign: int) -> None:
-        """Update the sums of free nodes after the nodes ``changed`` became used (sign 1) or free (-1)."""
-        leaves = np.bincount(self.cluster.leaf[changed], minlength=self.cluster.num_leaves)
-        self._leaf_free -= sign * leaves
-        self._pod_free -= sign * np.add.reduceat(leaves, self.cluster.pod_start[:-1])
+        """Update the number of free nodes after the nodes ``changed`` became used (sign 1) or free (-1)."""
+        self._leaf_free = None
         self.free -= sign * len(changed)
 
     def _hold(self, placement: Placement, sign: int) -> NDArray[np.integer]:
         """Add (1) or remove (-1) one job on the nodes of a placement; return the nodes that became used, or free."""
         nodes = placement.nodes
-        self.busy[nodes] += sign
-        changed: NDArray[np.integer] = nodes[self.busy[nodes] == (1 if sign > 0 else 0)]
+        held = self.busy[nodes] + sign
+        self.busy[nodes] = held
+        changed: NDArray[np.integer] = nodes[held == (1 if sign > 0 else 0)]
         return changed
 
     def first_free(self, leaf: int, count: int) -> NDArray[np.integer]:

@@ -47,13 +47,17 @@ class SlotOccupancy(Occupancy):
         """Return whether all slots of a placement are free."""
         return not self.held[self.cluster.slots_of(placement.nodes, placement.slots)].any()
 
+    def _is_free(self) -> NDArray[np.bool_]:
+        return self.room > 0
+
     def _hold(self, placement: Placement, sign: int) -> Indices:
         """Add or remove one job; return the nodes that have lost their last free slot, or have one again."""
-        slots, nodes = self.cluster.slots_of(placement.nodes, placement.slots), np.unique(placement.nodes)
+        slots, nodes = self.cluster.slots_of(placement.nodes, placement.slots), placement.nodes
         before = self.room[nodes] > 0
-        self.busy[nodes] += sign
-        self.held[slots] += sign
-        changed = slots[self.held[slots] == (1 if sign > 0 else 0)]
+        self.busy[nodes] += sign  # once a node, however many of its slots the job holds
+        held = self.held[slots] + sign
+        self.held[slots] = held
+        changed = slots[held == (1 if sign > 0 else 0)]
         np.subtract.at(self.room, self.cluster.node_of_slot[changed], sign)
-        crossed: Indices = nodes[before != (self.room[nodes] > 0)]
+        crossed: Indices = np.unique(nodes[before != (self.room[nodes] > 0)])
         return crossed

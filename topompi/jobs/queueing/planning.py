@@ -7,6 +7,7 @@ Conservative backfilling is the plan with a reservation for every waiting job (M
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from ..allocation import Job, Placement
@@ -44,7 +45,11 @@ def plan(situation: Situation, depth: int | None) -> None:
     if last < 0:
         return
     made: _Plan = (_CountedPlan if situation.allocator.by_count else _PlacedPlan)(situation)
-    for index in waiting[: last + 1]:
+    least = list(accumulate((situation.sizes[index] for index in waiting[last::-1]), min))[::-1]
+    for place, index in enumerate(waiting[: last + 1]):
+        if blocked and least[place] > situation.state.free:
+            kept += waiting[place : last + 1]
+            break
         job = situation.job(index)
         has_reservation = depth is None or blocked < depth
         slot = made.earliest(job, only_now=not has_reservation)

@@ -14,6 +14,8 @@ def start_heads(situation: Situation) -> bool:
     """Start jobs in the order of the queue until a job finds no nodes; return whether a job is still waiting."""
     waiting, started = situation.waiting, 0
     for index in waiting:
+        if situation.allocator.by_count and situation.sizes[index] > situation.state.free:
+            break
         job = situation.job(index)
         placement = situation.find(job, situation.state)
         if placement is None:
@@ -30,41 +32,57 @@ def start_behind_head(situation: Situation) -> None:
     For each job only the nodes that the allocator finds are tried, although on other nodes it might not delay the head.
     """
     waiting, sizes, kinds, state = situation.waiting, situation.sizes, situation.kinds, situation.state
-    shadow, started = _shadow_of(situation), set[int]()
-    refused = shadow.refused
-    for index in waiting[1:]:
-        if kinds[index] in refused or sizes[index] > state.free:
+    shadow, candidates = _shadow_of(situation)
+    started, refused, free = set[int](), shadow.refused, state.free
+    for index in candidates:
+        if sizes[index] > free or kinds[index] in refused or not shadow.may_admit(index):
             continue
         placement = shadow.admit(job := situation.job(index))
         if placement is not None:
             shadow.start(job, placement)
             started.add(index)
+            free = state.free
     if started:
         waiting[:] = [index for index in waiting if index not in started]
+    shadow.refused_all = not started or situation.allocator.by_count
 
 
-def _shadow_of(situation: Situation) -> _Shadow:
-    """Return the reservation of the queue's head: that of the last pass if it is still valid, else a new one."""
-    head, known = situation.job(situation.waiting[0]), situation.shadow
-    if not isinstance(known, _Shadow) or known.head != head or not known.holds():
-        situation.shadow = known = (_CountedShadow if situation.allocator.by_count else _PlacedShadow)(situation, head)
+def _shadow_of(situation: Situation) -> tuple[_Shadow, list[int]]:
+    """Return the reservation of the queue's head, that of the last pass if it is still valid, and jobs to be tried.
+
+    A job that has arrived since is the only one to be tried if the last pass refused all others and no job has ended.
+    """
+    waiting, known, ended = situation.waiting, situation.shadow, bool(situation.ended)
+    if isinstance(known, _Shadow) and known.head.number == waiting[0] and known.holds():
+        one = known.refused_all and not ended and len(situation.arrived) == 1
+        candidates = situation.arrived if one else waiting[1:]
+    else:
+        kind = _CountedShadow if situation.allocator.by_count else _PlacedShadow
+        situation.shadow = known = kind(situation, situation.job(waiting[0]))
+        candidates = waiting[1:]
     situation.ended.clear()
-    return known
+    return known, candidates
 
 
 class _Shadow:
     """The reservation of the queue's head, which admits jobs behind the head that do not delay it.
 
     ``refused`` is the set of the kinds of jobs (jobs with equal requests) for which the allocator finds no nodes now.
+    ``refused_all`` is true if a further try of the jobs of the last pass would start none of them.
     """
 
     def __init__(self, situation: Situation, head: Job) -> None:
         self.situation, self.head, self.starts = situation, head, situation.starts
         self.refused: set[int] = set()
+        self.refused_all = False
 
     def holds(self) -> bool:
         """Return whether the reservation is still valid after the starts and ends of jobs since the last pass."""
         return self.starts == self.situation.starts and not self.situation.ended
+
+    def may_admit(self, index: int) -> bool:
+        """Return false if it is clear, without a search for nodes, that this job cannot start now."""
+        return True
 
     def admit(self, job: Job) -> Placement | None:
         """Return nodes for a job if it can start now without delaying the head, else None."""
@@ -86,22 +104,26 @@ class _CountedShadow(_Shadow):
         self.extra = 0
 
     def _find(self) -> int:
-        free, when = self.situation.state.free, self.situation.now
-        for when, jobs in self.situation.releases_by_time():  # noqa: B007  (the last one counts)
-            free += sum(self.situation.frees(job) for job in jobs)
-            if free >= self.head.size:
+        situation, free, when = self.situation, self.situation.state.free, self.situation.now
+        for end, job in situation.releases:
+            at = max(end, situation.now + 1)  # a job that outlives its estimate counts as ending in the next second
+            if at > when and free >= self.head.size:
                 break
+            free, when = free + situation.frees(job), at
         self.extra = free - self.head.size
         self.situation.promise = Promise(self.head.number, when, None)
         return when
 
-    def admit(self, job: Job) -> Placement | None:
-        """Return nodes for a job if it ends before the head starts, or the nodes left over then suffice; else None."""
+    def may_admit(self, index: int) -> bool:
+        """Return whether the job ends before the head starts, or the nodes left over then suffice for it."""
         if self.when is None:
             self.when = self._find()
-        if self.situation.now + job.estimate > self.when:
-            if job.size > self.extra:
-                return None
+        situation = self.situation
+        return situation.now + situation.estimates[index] <= self.when or situation.sizes[index] <= self.extra
+
+    def admit(self, job: Job) -> Placement | None:
+        """Return nodes for a job that `may_admit` has found harmless."""
+        if self.when is not None and self.situation.now + job.estimate > self.when:
             self.extra -= job.size
         return self.situation.find(job, self.situation.state)
 

@@ -50,6 +50,7 @@ class Situation:
         self.waiting: list[int] = []
         self.promise: Promise | None = None
         self.starts = 0  # number of starts so far
+        self.arrived: list[int] = []  # jobs that arrived since the last pass
         self.ended: list[int] = []  # jobs that ended since the last pass of EASY backfilling
         self.shadow: object = None  # the head's reservation in the last pass of EASY backfilling
         self._end_of: dict[int, int] = {}
