@@ -117,6 +117,18 @@ def patterns():
                 )
                 if isinstance(value, re.Pattern) and (used or f"{key} = re" in text):
                     yield f"{name}.{key}", value, sorted(used or {"fullmatch"})
+                elif isinstance(value, (tuple, list, dict)) and re.search(rf"^{re.escape(key)}\b.* = ", text, re.M):
+                    methods = re.findall(r"\b(?!re\b)[a-z]+\.(match|fullmatch|search|findall|finditer)\b", text)
+                    yield from ((f"{name}.{key}", one, sorted({*methods})) for one in within(value))
+
+
+def within(table):
+    """The patterns of a table, which may have tables as its values."""
+    for one in table.values() if isinstance(table, dict) else table:
+        if isinstance(one, re.Pattern):
+            yield one
+        elif isinstance(one, (tuple, list, dict)):
+            yield from within(one)
 
 
 def crafted(length):

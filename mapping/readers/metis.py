@@ -69,9 +69,9 @@ def _fits(lines: Iterator[tuple[int, str]], header: _Header, words: int) -> tupl
     """Whether the lines after a header have the vertices and edges that it gives; whether each has ``words`` words."""
     vertices, ends, listed = 0, 0.0, True
     for vertex, (_, line) in enumerate(lines, 1):
-        count = len(line.split())
-        listed = listed and count in (0, words)
         if line or vertex <= header.vertices:
+            count = len(line.split())
+            listed = listed and count in (0, words)
             vertices = vertex
             ends += header.neighbour_words(count) / (1 + header.weighted)
     return vertices == header.vertices and ends == 2 * header.edges, listed
@@ -132,7 +132,7 @@ def _check_both_ends(
 def _lines(file: GraphFile) -> Iterator[tuple[int, str]]:
     """Yield the header, then a line per vertex; blank lines are vertices without neighbours, or trail the last."""
     begun = False
-    for number, line in file.lines("%"):
+    for number, line in file.lines("%", empty=True):
         begun = begun or bool(line)
         if begun:
             yield number, line

@@ -83,11 +83,14 @@ class GraphFile:
         """The apparent kind of the content, in words, for files that no reader recognises."""
         return kind_of(self.data[:HEAD_BYTES])
 
-    def lines(self, comment: str = "#%", blanks: str | None = None) -> Iterator[tuple[int, str]]:
+    def lines(
+        self, comment: str = "#%", blanks: str | None = None, *, empty: bool = False
+    ) -> Iterator[tuple[int, str]]:
         """Yield line numbers (from 1) and lines without surrounding blanks; skip lines with a leading comment sign.
 
         :param comment: signs that begin a comment, besides ``//``.
         :param blanks: characters that are cut off at both ends of a line; None for all kinds of blanks.
+        :param empty: whether empty lines are yielded, too.
         """
         marks = (*comment, "//")
         reader = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", errors="replace")
@@ -96,8 +99,10 @@ class GraphFile:
             if number % LINES_A_LOOK == 0 and time.monotonic() > ends:
                 most = current_limits()
                 most.check("seconds", most.seconds + 1, f"{self.name}:{number}", GraphFileError)
+            if line == "\n" and not empty:
+                continue
             line = line.strip(blanks)
-            if not line.startswith(marks):
+            if (line or empty) and not line.startswith(marks):
                 yield number, line
 
     def fail(self, line: int, wanted: str, given: object) -> NoReturn:

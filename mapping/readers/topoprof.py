@@ -153,7 +153,7 @@ def read(file: GraphFile) -> Edges:
 
     :raises GraphFileError: if a line is wrong or a rank has none; the message names the file and, if known, the line.
     """
-    lines = list(file.lines(""))
+    lines = list(file.lines("", empty=True))
     head = head_of(file.name, lines[0][1])
     size = head.size
     if head.granularity != "process":

@@ -21,7 +21,7 @@ from tests.support import ROOT
 
 __all__ = ["Campaign", "Case"]
 
-SECONDS = 5.0  # of the processor, for one case
+SECONDS = 2.0  # of the processor, for one case
 PATIENCE = 30.0  # seconds that one case may wait for the processor too, where the machine does other work
 CASES_A_CHILD = 2000  # memory in pieces must not become the case's fault
 NOISE = "topompi: "  # notes on caches

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.fuzz.readers import READERS
 from topompi.errors import TopompiError
 
-MEMORY = 1 << 30  # bytes, of which the interpreter and its libraries take some
+MEMORY = 512 << 20  # bytes that a case may take, besides the interpreter and its libraries
 
 
 def outcome(reader: str, path: Path) -> dict[str, str]:
@@ -32,7 +32,8 @@ def outcome(reader: str, path: Path) -> dict[str, str]:
 
 def main() -> None:
     """One case a line on standard input: the name of the reader and the path, as a JSON list."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     print("ready", flush=True)
     for line in sys.stdin:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from tests.netsim.test_netsim import RATE, one_switch
+from tests.support import refusal
+from topompi.interference.errors import InterferenceError
 from topompi.interference.traces import read_trace
 from topompi.netsim import COMPUTE, run
 
@@ -86,6 +88,17 @@ def test_a_collective_moves_the_bytes_that_its_communicator_exchanges(tmp_path, 
         kind = getattr(otf2.CollectiveOp, collective)
         record.call(rank, 0, 10, ("mpi_collective_end", kind, record.world, 0, sent, received))
     assert record.read(tmp_path / "t").ranks.messages.nbytes.sum() == total
+
+
+def test_the_messages_of_all_collectives_together_are_limited(tmp_path, monkeypatch):
+    record = Recorder(tmp_path / "t", 4)
+    for rank in range(4):
+        for at in range(20):
+            alltoall = ("mpi_collective_end", otf2.CollectiveOp.ALLTOALL, record.world, 0, 400, 400)
+            record.call(rank, 10 * at, 10 * at + 5, alltoall)
+    monkeypatch.setenv("TOPOMPI_LIMITS", "rows=300")
+    text = refusal(record.read, tmp_path / "t", error=InterferenceError)
+    assert "messages of collectives: expecting at most 300 rows" in text
 
 
 def test_a_collective_of_a_part_takes_place_among_its_members(tmp_path):

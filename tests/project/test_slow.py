@@ -10,6 +10,7 @@ from tests.slowpatterns import STARTS, UNITS, patterns, slowest
 from topompi.inputs.slurm.running import read_running
 from topompi.jobs import AllocationError
 from topompi.mapping.readers import read_graph
+from topompi.mapping.readers.text import GraphFile
 from topompi.profile import ProfileError, read_profile
 from topompi.topology import load
 
@@ -24,6 +25,12 @@ def test_patterns_of_readers_take_linear_time():
     ]
     assert len(found) > 40
     assert not [(name, taken) for name, taken in found if taken[0] > SECONDS]
+
+
+def test_only_formats_whose_lines_are_vertices_see_the_empty_lines_of_a_graph():
+    file = GraphFile("f", b"3 2\n" + b"\n" * 5 + b" \n2\n")
+    assert list(file.lines()) == [(1, "3 2"), (8, "2")]
+    assert [number for number, _ in file.lines(empty=True)] == list(range(1, 9))
 
 
 @pytest.mark.parametrize("line", ["," * 1_000_000, "a,=" * 300_000, "---" + " " * 1_000_000, "a , b" + " " * 1_000_000])

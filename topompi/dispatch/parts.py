@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -162,8 +163,12 @@ class Parts:
     def free(self) -> None:
         """Free sub-communicators, plans and the table of calls; collective. A second call has no effect."""
         self.calls.clear()
-        if self.neighbours is not None and self.usable and not MPI.Is_finalized():
-            self.neighbours.free()
+        if self.usable and not MPI.Is_finalized():
+            if self.neighbours is not None:
+                self.neighbours.free()
+            if self.groups.connected:
+                with suppress(MPI.Exception):  # the communicator may be revoked
+                    self.roll_call.end()
         self.neighbours = None
         self.executor.free()
 

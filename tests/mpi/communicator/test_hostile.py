@@ -99,6 +99,14 @@ def test_a_call_that_one_rank_refuses_leaves_no_message_behind():
     assert "all right" in done.stdout
 
 
+def test_a_call_that_all_ranks_refuse_leaves_no_message_on_a_freed_communicator(tmp_path):
+    write_rules(tmp_path)
+    program = ROOT / "tests" / "programs" / "abstained.py"
+    done = mpi_job(5, "-m", *words("levels", tmp_path), program, timeout=120, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("nothing left") == 5
+
+
 def compare(outcomes, mode, cases):
     """Fail where a rank is worse off than natively; what hangs natively, or takes as long, is not run in the mode."""
     natively = outcomes("native", cases, limit=1)

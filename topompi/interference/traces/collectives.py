@@ -16,7 +16,15 @@ from ...schedules.analysis.loads import messages_of
 from ..errors import InterferenceError
 from .operations import Operations
 
-__all__ = ["ALGORITHMS", "ALL_TO_EACH", "add_collective", "add_exchange", "messages_between", "steps_of"]
+__all__ = [
+    "ALGORITHMS",
+    "ALL_TO_EACH",
+    "MessageCount",
+    "add_collective",
+    "add_exchange",
+    "messages_between",
+    "steps_of",
+]
 
 # Algorithm of each collective: those of the libraries' small and medium messages, which depend on no network.
 ALGORITHMS = {
@@ -36,6 +44,26 @@ ALL_TO_EACH = ("alltoall", "allgather", "reduce_scatter")  # every rank sends, o
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 RankSteps = list[tuple[list[tuple[int, float]], list[tuple[int, float]]]]
+
+
+class MessageCount:
+    """The number of messages of all collective calls of a trace so far, which the limit ``rows`` bounds.
+
+    :param name: name of the trace.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.total = name, 0
+
+    def add(self, size: int, *, to_each: bool) -> None:
+        """Count a rank's messages of one call, before they are made.
+
+        :param size: number of ranks of the call.
+        :param to_each: whether the rank sends a message for each rank.
+        :raises InterferenceError: if all calls so far have more messages than the limit allows.
+        """
+        self.total += size if to_each else 2 * size.bit_length()
+        current_limits().check("rows", self.total, f"{self.name}: messages of collectives", InterferenceError)
 
 
 def messages_between(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import InterferenceError
-from .collectives import ALGORITHMS, add_collective
+from .collectives import ALGORITHMS, ALL_TO_EACH, MessageCount, add_collective
 from .matching import program_of
 from .operations import Message, Operations, Trace, columns_of
 
@@ -52,8 +52,9 @@ def read_otf2(path: str | os.PathLike[str], *, algorithms: Mapping[str, str] = A
         ) from error
     try:
         with otf2.reader.open(str(path)) as reader:
-            places = _places(str(path), reader.definitions)
-            ranks = [_Rank(rank, places, reader.timer_resolution, algorithms) for rank in range(len(places))]
+            places, messages = _places(str(path), reader.definitions), MessageCount(str(path))
+            about = places, reader.timer_resolution, algorithms, messages
+            ranks = [_Rank(rank, *about) for rank in range(len(places))]
             for location, event in reader.events:
                 if location in places:
                     ranks[places[location]].take(event)
@@ -93,10 +94,19 @@ class _Rank:
     :param places: rank of each location.
     :param resolution: ticks of the clock per second.
     :param algorithms: algorithm of each collective.
+    :param messages: number of messages of all ranks' collective calls so far.
     """
 
-    def __init__(self, number: int, places: dict[Any, int], resolution: int, algorithms: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        number: int,
+        places: dict[Any, int],
+        resolution: int,
+        algorithms: Mapping[str, str],
+        messages: MessageCount,
+    ) -> None:
         self.number, self.places, self.resolution, self.algorithms = number, places, resolution, algorithms
+        self.messages = messages
         self.events: list[Any] = []
         self.operations = Operations()
         self.left_out: Counter[str] = Counter()
@@ -181,6 +191,7 @@ class _Rank:
         root = event.root if 0 <= event.root < len(members) else 0
         nbytes = size(float(event.size_sent), float(event.size_received), len(members))
         if len(members) > 1:
+            self.messages.add(len(members), to_each=collective in ALL_TO_EACH)
             where = members.index(self.number), len(members), collective, nbytes, tag
             about: dict[str, Any] = {"root": root, "algorithms": self.algorithms, "line": at, "members": members}
             add_collective(self.operations, *where, **about)

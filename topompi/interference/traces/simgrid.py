@@ -11,7 +11,7 @@ import numpy as np
 
 from ...inputs import InputFile, current_limits, open_inputs
 from ..errors import InterferenceError
-from .collectives import ALGORITHMS
+from .collectives import ALGORITHMS, MessageCount
 from .matching import ANY, program_of
 from .operations import Trace, columns_of
 from .simgridcalls import BYTE, COLLECTIVES, DOUBLE, Collectives, Rank, WrongActionError, number_of, whole_of
@@ -104,7 +104,7 @@ class _Reader(Collectives):
     def __init__(
         self, name: str, files: list[InputFile], flops: float, partial: bool, algorithms: Mapping[str, str]
     ) -> None:
-        self.name, self.files = name, files
+        self.name, self.files, self.messages = name, files, MessageCount(name)
         self.flops, self.partial, self.algorithms = flops, partial, algorithms
         self.skipped: list[str] = []
         self.blocking = self.nobody = self.own = 0

@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ...inputs.limits import current_limits
-from ..errors import InterferenceError
-from .collectives import ALL_TO_EACH, add_collective, add_exchange
+from .collectives import ALL_TO_EACH, MessageCount, add_collective, add_exchange
 from .operations import Operations
 
 __all__ = ["BYTE", "COLLECTIVES", "DOUBLE", "Collectives", "Rank", "WrongActionError", "number_of", "whole_of"]
@@ -52,13 +50,14 @@ class Collectives:
     :ivar size: number of ranks.
     :ivar flops: flop/s of the recorded machine.
     :ivar algorithms: algorithm of each collective.
+    :ivar messages: number of messages of all calls so far.
     """
 
     name: str
     size: int
     flops: float
     algorithms: Mapping[str, str]
-    _messages = 0
+    messages: MessageCount
 
     def collective(self, rank: Rank, action: str, words: list[str], line: int) -> None:
         """Add a rank's part of a collective call.
@@ -71,8 +70,7 @@ class Collectives:
         :raises InterferenceError: if all calls so far have more messages than the limit ``rows`` allows.
         """
         rank.calls += 1
-        self._messages += self.size if action in _TO_EACH else 2 * self.size.bit_length()
-        current_limits().check("rows", self._messages, f"{self.name}: messages of collectives", InterferenceError)
+        self.messages.add(self.size, to_each=action in _TO_EACH)
         COLLECTIVES[action](self, rank, action, words, line)
 
     def _add(self, rank: Rank, collective: str, nbytes: float, line: int, root: int = 0, flops: float = 0.0) -> None:
