@@ -61,10 +61,9 @@ def commands(ranks: int = 1024) -> dict[str, float]:
         path = Path(folder) / "run.topoprof"
         write_profile(Profile(ranks, "by hand", of_rank=of_rank), path)
         for words in (
-            ["show", "--no-hint"],
             ["show"],
-            ["plot", "-o", folder],
-            ["report", "-o", f"{folder}/report.html"],
+            ["export", "-o", folder],
+            ["export", "-o", f"{folder}/report.html"],
         ):
             began = time.perf_counter()
             command = [sys.executable, "-m", "topompi", "profile", *words, str(path), "--topology", FABRIC]

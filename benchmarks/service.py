@@ -45,7 +45,7 @@ def main() -> None:
 @contextmanager
 def serving(source: str, lfts: str | None) -> Iterator[tuple[Address, int, float]]:
     """Start a service as a process; provide its address, its process id, and its start by the monotonic clock."""
-    command = [sys.executable, "-m", "topompi", "topology", "serve", source, "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "topompi", "topology", "serve", "--topology", source, "--listen", "127.0.0.1:0"]
     began = time.monotonic()
     with subprocess.Popen([*command, *(["--lfts", lfts] if lfts else [])], stderr=subprocess.PIPE) as process:
         assert process.stderr is not None

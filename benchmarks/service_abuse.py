@@ -192,11 +192,20 @@ def measure(address: Address, process: int, hosts: list[str], seconds: float) ->
 @contextmanager
 def serving(source: str, lfts: str | None, unix: bool) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
     """Start a service as a process; provide its address and the process."""
-    words = [sys.executable, "-m", "topompi", "topology", "serve", source, *(["--lfts", lfts] if lfts else [])]
+    words = [
+        sys.executable,
+        "-m",
+        "topompi",
+        "topology",
+        "serve",
+        "--topology",
+        source,
+        *(["--lfts", lfts] if lfts else []),
+    ]
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
         os.chmod(folder, 0o755)
-        listen = ["--unix", f"{folder}/socket"] if unix else ["--listen", "127.0.0.1:0"]
-        with subprocess.Popen([*words, *listen, "--clients", str(CLIENTS)], stderr=log) as process:
+        listen = ["--listen", f"unix:{folder}/socket"] if unix else ["--listen", "127.0.0.1:0"]
+        with subprocess.Popen([*words, *listen, "--set", f"clients={CLIENTS}"], stderr=log) as process:
             try:
                 yield _address(log.fileno(), process), process
             finally:

@@ -114,7 +114,7 @@ def read_turns(path: Path) -> list[Turn]:
 def _measure(words: Sequence[str], cores: Sequence[int], heat: Path, blocks: int) -> None:
     """Run ``topompi colocate measure`` on two cores."""
     places = "--cores=" + ",".join(map(str, cores))
-    count = [f"--least={blocks}", f"--most={blocks}"]
+    count = [f"--set=least={blocks},most={blocks}"]
     command = [sys.executable, "-m", "topompi", "colocate", "measure", *words, "-o", str(heat), places, *count]
     done = subprocess.run(command, cwd=ROOT, check=False)
     if done.returncode:

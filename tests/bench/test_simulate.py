@@ -414,7 +414,7 @@ def test_the_table_has_all_sides_and_names_who_crashed(pretend, run, tmp_path: P
 
 def test_a_simulator_that_only_crashes_is_an_error_and_nothing_is_drawn(pretend, run, tmp_path: Path) -> None:
     pretend(CRASH)
-    arguments = ["alltoall", "--topology", TREE, "-m", "1K", "-a", "shift", "--plot", "x.svg"]
+    arguments = ["alltoall", "--topology", TREE, "-m", "1K", "-a", "shift", "--draw", "x.svg"]
     code, out, err = run(*arguments)
     assert code == 1
     assert "# shift at 1024 bytes: crashed" in out
@@ -460,7 +460,7 @@ def test_two_runs_print_and_write_the_same_and_what_is_said_is_in_the_record(run
     arguments = ["alltoall", "--topology", TREE, "--ppn", "2", "-m", "1K,64K", "--place", "random:3", "--no-cache"]
     arguments += ["--peers", "ompi"]
     arguments += ["-a", "shift,bruck", "--background", "alltoall:1M"]
-    outs = [(*run(*arguments, "--json", "r.json", "--plot", "r.svg"), Path("r.json").read_bytes()) for _ in range(2)]
+    outs = [(*run(*arguments, "--json", "r.json", "--draw", "r.svg"), Path("r.json").read_bytes()) for _ in range(2)]
     assert outs[0] == outs[1]
     code, out, _, content = outs[0]
     assert code == 0
@@ -501,7 +501,7 @@ def test_every_collective_has_a_table(run) -> None:
         (["bcast", "--topology", TREE, "--background", "bcast:1"], 1, "--background: expecting alltoall:SIZE"),
         (["bcast", "--topology", TREE, "--model", "x"], 1, "--model: expecting one of flow, smpi"),
         (["bcast", "--topology", TREE, "--system", "x"], 1, "--system: expecting one of stampede, ranger"),
-        (["bcast", "--topology", TREE, "--plot", "x.pdf"], 1, "--plot: expecting a file name in .svg or .png"),
+        (["bcast", "--topology", TREE, "--draw", "x.pdf"], 1, "--draw: expecting a file name in .svg or .png"),
         (["bcast", "--topology", "nothing.txt"], 1, "nothing.txt"),
         (["bcast", "--topology", TREE, "--ppn", "0"], 2, "--ppn"),
     ],
@@ -706,7 +706,7 @@ def test_sides_of_a_simulated_record_are_compared_exactly(tmp_path: Path, capsys
     assert compare([str(path), str(path)]) == 1
     assert "expecting a side in ['bound', 'mvapich2', 'near', 'shift'], got 'topompi'" in capsys.readouterr().err
     drawing = tmp_path / "x.svg"
-    assert compare([str(path), str(path), "--side", "shift,near", "--plot", str(drawing)]) == 0
+    assert compare([str(path), str(path), "--side", "shift,near", "--draw", str(drawing)]) == 0
     assert "lower bound" in drawing.read_text()
 
 
