@@ -60,7 +60,7 @@ def test_files_are_written_and_the_unit_can_start_anywhere(command, tmp_path, mo
     [
         ("echo error: no controller >&2; exit 1", "got exit code 1: error: no controller"),
         ("echo Partition all not found; exit 1", "got exit code 1: Partition all not found"),
-        ("true", "expecting the partition all (--usual), got none"),
+        ("true", "expecting the partition all (--partitions), got none"),
     ],
 )
 def test_without_the_usual_partition_nothing_is_written(command, tmp_path, monkeypatch, script, words):

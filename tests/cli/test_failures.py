@@ -24,6 +24,7 @@ WORDS = {
     "topology diff": f"{TREE} NONE",
     "topology show": "NONE",
     "topology route": "h0000 h0001 --topology NONE",
+    "map": f"NONE --topology {TREE}",
     "profile show": f"NONE --topology {TREE}",
     "profile advise": f"NONE --topology {TREE}",
     "profile export": "NONE --output OUT.npz",
