@@ -54,10 +54,9 @@ def commands(program: str) -> list[Entry]:
 
 def _leaves(words: tuple[str, ...], command: Any) -> Iterator[Entry]:
     below = getattr(command, "commands", {})
-    for name, one in below.items():
-        if not one.hidden:
-            yield from _leaves((*words, name), one)
-    if not below or command.invoke_without_command:
+    for name in list(below):
+        yield from _leaves((*words, name), command.get_command(None, name))
+    if not below:
         yield Entry(words, command)
 
 

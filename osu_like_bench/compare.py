@@ -245,9 +245,9 @@ def plot(table: ComparisonTable, path: Path) -> None:
     :param path: path of the file, which ends in .svg or .png.
     :raises BenchmarkError: if matplotlib is not installed, the path ends otherwise, or the comparison has no sizes.
     """
-    check_plot(path, "--plot", BenchmarkError)
+    check_plot(path, "--draw", BenchmarkError)
     if table.sizes[0] == 0:
-        raise BenchmarkError("--plot: expecting message sizes, got a benchmark that has none")
+        raise BenchmarkError("--draw: expecting message sizes, got a benchmark that has none")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -293,7 +293,7 @@ def command(
     ] = None,
     across: Annotated[Across | None, typer.Option(help="Allow different MPI libraries.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    drawing: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw to .svg or .png.")] = None,
+    drawing: Annotated[Path | None, typer.Option("--draw", metavar="FILE", help="Draw to .svg or .png.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
     limit: Limit = None,
 ) -> None:

@@ -43,7 +43,7 @@ Bracket = Annotated[
 Eager = Annotated[str | None, typer.Option(help="Below, sends do not wait.", metavar="SIZE")]
 Window = Annotated[int | None, COUNT(help="Steps in flight, 0 for all.", min=0)]
 Json = Annotated[Path | None, typer.Option(help="Write the record here.", metavar="FILE")]
-Drawing = Annotated[Path | None, typer.Option("--plot", help="Draw to .svg or .png.", metavar="FILE")]
+Drawing = Annotated[Path | None, typer.Option("--draw", help="Draw to .svg or .png.", metavar="FILE")]
 Jobs = Annotated[int, COUNT(help="Simulations at once.")]
 MostMessages = Annotated[int, COUNT("--most-messages", help="Leave out what has more.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]

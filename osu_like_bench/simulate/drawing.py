@@ -34,7 +34,7 @@ MOST_NAMED = 26  # names at the ends of lines, each of its own; more do not fit,
 def drawable(path: Path | None) -> None:
     """Raise BenchmarkError for a file that ``draw`` would not write, before the long work."""
     if path is not None:
-        check_plot(path, "--plot", BenchmarkError)
+        check_plot(path, "--draw", BenchmarkError)
 
 
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:

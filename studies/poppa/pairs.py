@@ -159,8 +159,8 @@ def daemon(kernels: Sequence[Kernel], log: Path, rhythm: Rhythm) -> Iterator[Cal
     :param log: the log, which is continued.
     :param rhythm: parameters of the shutter.
     """
-    words = [f"--{name}={getattr(rhythm, name)}" for name in ("length", "every", "repeats", "warm")]
-    words += [f"--warm-every={rhythm.warm_every}"]
+    words = [f"--every={rhythm.every}", f"--set=warm-every={rhythm.warm_every}"]
+    words += [f"--set={name}={getattr(rhythm, name)}" for name in ("length", "repeats", "warm")]
     words += [f"--job={at}=pgid:{one.pid}" for at, one in enumerate(kernels)]
     words += [f"--core={rhythm.core}"] if rhythm.core is not None else []
     words += [f"--user={os.geteuid()}"] if os.geteuid() == 0 else []

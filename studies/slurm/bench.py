@@ -132,7 +132,7 @@ class Bench(EmulatedSlurm):
 
     def begin_bridge(self, policy: str, *options: str) -> None:
         """Start the bridge, and wait until it has closed the door."""
-        words = ["--policy", policy, "--cluster", str(self.network.path), *options]
+        words = ["--policy", policy, "--topology", str(self.network.path), *options]
         line = self.command(self.hosts[0], [sys.executable, "-m", "topompi", "slurm", "bridge", *words])
         with open(self.work / "bridge.log", "ab") as log:
             self.bridge = subprocess.Popen(line, stdin=subprocess.DEVNULL, stderr=log, cwd=ROOT)

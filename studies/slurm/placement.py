@@ -87,7 +87,7 @@ def _placed(cluster: Bench, hosts: Sequence[str], ranks: int) -> list[str]:
     """Return each task's host by ``topompi slurm place``."""
     lines = [f"{a} {b} {BYTES}" for a, b in messages("stencil", ranks)]
     graph, order = cluster.script("\n".join(lines) + "\n", "graph.txt"), cluster.work / "order"
-    words = ["--graph", str(graph), "--topology", str(cluster.network.path)]
+    words = [str(graph), "--topology", str(cluster.network.path)]
     words += ["--hosts", compress(hosts), "--slots", str(SLOTS), "-o", str(order)]
     cluster.told(*TOPOMPI, "slurm", "place", *words)
     kept = [line for line in order.read_text().splitlines() if not line.startswith("#")]
@@ -98,8 +98,8 @@ def _cables(plan: Plan, repetition: int) -> dict[str, Any]:
     """Run the alltoall on nodes that topompi chooses apart, on those of the lowest subtree, and on pairs alone."""
     spec, size, idle = CABLES
     with bench(spec, plan.rate, plan.rate) as cluster:
-        choose = [*TOPOMPI, "slurm", "select", "-N", str(size), "--cluster", str(cluster.network.path), "--idle", idle]
-        texts = (cluster.told(*choose), cluster.told(*choose, "--lowest-subtree"), compress(cluster.hosts[:size]))
+        choose = [*TOPOMPI, "slurm", "select", "-N", str(size), "--topology", str(cluster.network.path), "--idle", idle]
+        texts = (cluster.told(*choose), cluster.told(*choose, "--policy", "bestfit"), compress(cluster.hosts[:size]))
         nodes = dict(zip(CHOICES, map(str.strip, texts), strict=True))
         rate, _ = _rates(plan)
         return _alltoalls(cluster, nodes, repetition, (2, rate, rate))

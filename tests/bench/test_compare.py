@@ -319,7 +319,7 @@ def test_a_drawing_has_both_series_and_is_the_same_each_time(suffix: str, write,
     pytest.importorskip("matplotlib", reason="the extra plot is not installed")
     paths, drawings = write(made(1), made(2)), [tmp_path / f"{name}.{suffix}" for name in "xy"]
     for drawing in drawings:
-        assert main([*paths, "--plot", str(drawing)]) == 0
+        assert main([*paths, "--draw", str(drawing)]) == 0
     content = drawings[0].read_bytes()
     assert content == drawings[1].read_bytes()
     if suffix == "png":
@@ -332,8 +332,8 @@ def test_a_drawing_has_both_series_and_is_the_same_each_time(suffix: str, write,
 
 def test_without_matplotlib_the_extra_is_named(write, tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main([*write(made(1), made(2)), "--plot", str(tmp_path / "x.svg")]) == 1
-    assert said(capsys) == ["--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it"]
+    assert main([*write(made(1), made(2)), "--draw", str(tmp_path / "x.svg")]) == 1
+    assert said(capsys) == ["--draw: expecting matplotlib, got none; pip install 'topompi[plot]' brings it"]
 
 
 def test_what_cannot_be_done_is_said_in_a_line(write, tmp_path: Path, capsys) -> None:
@@ -364,9 +364,9 @@ def test_what_cannot_be_done_is_said_in_a_line(write, tmp_path: Path, capsys) ->
         ([good, str(native)], "expecting a message size in both"),
         ([good, odd, "--side", "native"], "--side: expecting one of topompi, got 'native'"),
         ([good, odd, "--side", "a,b,c"], "expecting SIDE or SIDE,SIDE, got 'a,b,c'"),
-        ([good, odd, "--plot", "x.pdf"], "expecting a file name in .svg or .png"),
-        ([good, odd, "--plot", str(tmp_path / "missing" / "x.svg")], "No such file"),
-        ([str(barrier), str(barrier), "--plot", "x.svg"], "expecting message sizes"),
+        ([good, odd, "--draw", "x.pdf"], "expecting a file name in .svg or .png"),
+        ([good, odd, "--draw", str(tmp_path / "missing" / "x.svg")], "No such file"),
+        ([str(barrier), str(barrier), "--draw", "x.svg"], "expecting message sizes"),
     ):
         assert main(arguments) == 1, arguments
         (line,) = said(capsys)

@@ -125,7 +125,7 @@ def test_two_runs_print_and_write_the_same_and_what_is_said_is_in_the_record(run
     arguments = ["alltoall", "--topology", TREE, "--ppn", "2", "-m", "1K,64K", "--place", "random:3"]
     arguments += ["--peers", "openmpi"]
     arguments += ["-a", "shift,bruck", "--background", "alltoall:1M"]
-    outs = [(*run(*arguments, "--json", "r.json", "--plot", "r.svg"), Path("r.json").read_bytes()) for _ in range(2)]
+    outs = [(*run(*arguments, "--json", "r.json", "--draw", "r.svg"), Path("r.json").read_bytes()) for _ in range(2)]
     assert outs[0] == outs[1]
     code, out, _, content = outs[0]
     assert code == 0
@@ -165,7 +165,7 @@ def test_every_collective_has_a_table(run) -> None:
         (["bcast", "--topology", TREE, "--background", "bcast:1"], 1, "--background: expecting alltoall:SIZE"),
         (["bcast", "--topology", TREE, "--network", "x"], 1, "--network: expecting one of flow, packet"),
         (["bcast", "--topology", TREE, "--system", "x"], 1, "--system: expecting one of stampede, ranger"),
-        (["bcast", "--topology", TREE, "--plot", "x.pdf"], 1, "--plot: expecting a file name in .svg or .png"),
+        (["bcast", "--topology", TREE, "--draw", "x.pdf"], 1, "--draw: expecting a file name in .svg or .png"),
         (["bcast", "--topology", "nothing.txt"], 1, "nothing.txt"),
         (["bcast", "--topology", TREE, "--ppn", "0"], 2, "--ppn"),
     ],
@@ -331,7 +331,7 @@ def test_sides_of_a_simulated_record_are_compared_exactly(tmp_path: Path, capsys
     assert compare([str(path), str(path)]) == 1
     assert "expecting a side in ['bound', 'mvapich2', 'near', 'shift'], got 'topompi'" in capsys.readouterr().err
     drawing = tmp_path / "x.svg"
-    assert compare([str(path), str(path), "--side", "shift,near", "--plot", str(drawing)]) == 0
+    assert compare([str(path), str(path), "--side", "shift,near", "--draw", str(drawing)]) == 0
     assert "lower bound" in drawing.read_text()
 
 

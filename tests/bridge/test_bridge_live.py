@@ -38,7 +38,7 @@ class Bridged(EmulatedSlurm):
 
     def begin(self, *options: str) -> None:
         """Start the bridge."""
-        words = ["--every", "0.25", "--time-limit", "1", "--failures", "6", *options]
+        words = ["--every", "0.25", "--set", "timeout=1", "--set", "failures=6", *options]
         line = [sys.executable, "-m", "topompi", "slurm", "bridge", *words]
         with open(self.folder / "bridge.log", "a", encoding="utf-8") as log:
             self.bridge = subprocess.Popen(self.command(self.hosts[0], line), stderr=log, cwd=ROOT)
@@ -111,7 +111,7 @@ def _guard(cluster):
 
 def test_two_hundred_jobs_run_apart_while_everything_around_them_fails(bridged):
     rng, fabric = random.Random(7), str(bridged._network.path)
-    bridged.begin("--policy", "disjoint", "--cluster", fabric)
+    bridged.begin("--policy", "disjoint", "--topology", fabric)
     bridged.wait_until(lambda: bridged.door() == "down", 30)
     ids = []
     for number in range(JOBS - 20):
@@ -132,7 +132,7 @@ def test_two_hundred_jobs_run_apart_while_everything_around_them_fails(bridged):
         bridged.end(signal.SIGKILL)
         if turn in (3, 7):
             bridged.restart_controller()
-        bridged.begin("--policy", "disjoint", "--cluster", fabric)
+        bridged.begin("--policy", "disjoint", "--topology", fabric)
         if turn in (1, 5):
             time.sleep(1)
             bridged.pause_controller(3)

@@ -51,7 +51,7 @@ def one_job(slurm: SlurmCluster) -> Iterator[str]:
 def test_topompi_reads_what_each_line_of_squeue_sinfo_and_scontrol_prints(slurm: SlurmCluster, tmp_path: Path) -> None:
     with one_job(slurm) as job:
         (tmp_path / "tree").write_text(slurm.run(["scontrol", "show", "topology"]).stdout)
-        where = ("--cluster", tmp_path / "tree")
+        where = ("--topology", tmp_path / "tree")
         for line in [*LINES, *(f"{one} --{form} > f" for one in ("squeue", "sinfo") for form in ("json", "yaml"))]:
             if "sacct" in line:
                 continue

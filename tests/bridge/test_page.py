@@ -446,7 +446,7 @@ def test_a_reason_with_further_words_has_the_meaning_of_its_first():
 )
 def test_the_command_says_what_is_missing_in_one_line(monkeypatch, words, told):
     monkeypatch.setenv("PATH", "/nowhere")
-    done = command_line("slurm", "page", "--cluster", SPEC, *words)
+    done = command_line("slurm", "page", "--topology", SPEC, *words)
     assert done.returncode == 1
     assert told in done.stderr or "squeue" in done.stderr
     assert done.stderr.count("\n") == 1

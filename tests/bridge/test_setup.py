@@ -1,4 +1,4 @@
-"""The files that ``topompi slurm setup`` makes for an administrator."""
+"""The files that ``topompi slurm bridge --setup`` makes for an administrator."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_files_are_written_and_the_unit_can_start_anywhere(command, tmp_path, mo
     (tmp_path / "scontrol").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     (tmp_path / "fabric.json").write_text("{}")
-    said = command("slurm", "setup", "--cluster", "fabric.json", "--door", "wait", "-o", "made")
+    said = command("slurm", "bridge", "--setup", "--topology", "fabric.json", "--partitions", "wait", "-o", "made")
     assert said.code == 0, said.err
     assert "MaxTime=08:00:00" in (tmp_path / "made" / "slurm.conf.lines").read_text()
     assert sorted(path.name for path in (tmp_path / "made").iterdir()) == [
@@ -51,7 +51,7 @@ def test_files_are_written_and_the_unit_can_start_anywhere(command, tmp_path, mo
         "topompi-bridge.service",
     ]
     unit = (tmp_path / "made" / "topompi-bridge.service").read_text()
-    own = f"slurm bridge --policy isolated --cluster {tmp_path}/fabric.json --door wait"
+    own = f"slurm bridge --policy isolated --topology {tmp_path}/fabric.json --partitions wait,run,all"
     assert f"ExecStart={sys.executable} -P -m topompi {own}\n" in unit
 
 
@@ -60,14 +60,14 @@ def test_files_are_written_and_the_unit_can_start_anywhere(command, tmp_path, mo
     [
         ("echo error: no controller >&2; exit 1", "got exit code 1: error: no controller"),
         ("echo Partition all not found; exit 1", "got exit code 1: Partition all not found"),
-        ("true", "expecting the partition all (--usual), got none"),
+        ("true", "expecting the partition all (--partitions), got none"),
     ],
 )
 def test_without_the_usual_partition_nothing_is_written(command, tmp_path, monkeypatch, script, words):
     (tmp_path / "scontrol").write_text(f"#!/bin/sh\n{script}\n")
     (tmp_path / "scontrol").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    said = command("slurm", "setup", "-o", tmp_path / "made")
+    said = command("slurm", "bridge", "--setup", "-o", tmp_path / "made")
     assert (said.code, said.out) == (1, "")
     assert words in said.err
     assert not (tmp_path / "made").exists()

@@ -96,12 +96,14 @@ def test_show_notes_a_table_that_ends_in_the_tools_error_and_goes_on(tmp_path):
 
 
 def test_route_replies_with_the_switches_in_order():
-    done = topompi("topology", "route", FAT_TREE, "--lfts", TABLES, "h0000", "h0063")
+    done = topompi("topology", "route", "--topology", FAT_TREE, "--lfts", TABLES, "h0000", "h0063")
     words = done.stdout.split()
     assert (words[0], words[-1], len(words)) == ("h0000", "h0063", 7)
     assert all(word.startswith("0x") for word in words[1:-1])
-    assert topompi("topology", "route", FAT_TREE, "h0000", "h0000").stdout.split() == ["h0000", "h0000"]
-    reply = json.loads(topompi("topology", "route", FAT_TREE, "--lfts", TABLES, "h0000", "h0063", "--json").stdout)
+    assert topompi("topology", "route", "--topology", FAT_TREE, "h0000", "h0000").stdout.split() == ["h0000", "h0000"]
+    reply = json.loads(
+        topompi("topology", "route", "--topology", FAT_TREE, "--lfts", TABLES, "h0000", "h0063", "--json").stdout
+    )
     assert reply["switches"] == words[1:-1]
 
 

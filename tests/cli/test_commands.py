@@ -8,32 +8,13 @@ from functools import cache
 import pytest
 
 import topompi
-from tests.support import ROOT
+from docs import commandline
+from tests.support import ROOT, command_line, counts
+from topompi.cli.former import FORMER
 from topompi.cli.setup.env import variables
 from topompi.launcher import launch
 
-TOPOMPI = [
-    "",
-    "topology",
-    "topology show",
-    "topology route",
-    "topology draw",
-    "topology discover",
-    "topology export",
-    "topology inside",
-    "topology serve",
-    "topology query",
-    "schedule",
-    "map",
-    "map compare",
-]
-
-TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
-TOPOMPI += ["launch-kit", "export mpich-tuning", "export intel-adjust"]
-TOPOMPI += ["slurm", *(f"slurm {word}" for word in ("topology", "select", "place", "bridge", "setup", "page"))]
-TOPOMPI += ["jobs price", "jobs worth"]
-TOPOMPI += ["shutter", "shutter run"]
-TOPOMPI += ["colocate", "colocate pair", "colocate profile", "colocate place", "colocate measure", "colocate predict"]
+GROUPS = ["", "topology", "profile", "slurm", "jobs", "colocate", "shutter"]
 BENCH = ["compare", "simulate", "emulate", "emulate run"]
 
 
@@ -55,7 +36,7 @@ def without_mpi(tmp_path):
 
 @pytest.mark.parametrize("module", ["topompi", "osu_like_bench"])
 def test_every_command_has_short_help_and_a_version(module):
-    commands = TOPOMPI if module == "topompi" else BENCH
+    commands = [*GROUPS, *counts.commands()] if module == "topompi" else BENCH
     program = (
         "import io, sys; from contextlib import redirect_stdout; from importlib import import_module\n"
         f"main = import_module('{module}.__main__').main\n"
@@ -87,7 +68,7 @@ def modules_of(*words):
 
 
 def test_no_command_imports_scipy_before_it_needs_it():
-    every = "from topompi.cli.app import app; import typer; list(typer.main.get_command(app).commands.values())"
+    every = "from tests.support.counts import commands; commands()"
     told = run(["-c", f"{every}; import sys; print({{one for one in sys.modules if one.startswith('scipy')}})"])
     assert told.stdout == "set()\n", told.stderr
 
@@ -120,8 +101,47 @@ def test_the_list_of_commands_says_what_each_says_of_itself():
 
     from topompi.cli.app import COMMANDS, app
 
-    for name, command in get_command(app).commands.items():
+    group = get_command(app)
+    for name in COMMANDS:
+        command = group.get_command(None, name)
         assert COMMANDS[name][1] == " ".join(command.help.split("\n\n")[0].split()), name
+
+
+def test_help_lists_first_what_to_do_first():
+    told = command_line("--help").stdout
+    places = [told.index(f" {word} ") for word in ("demo", "doctor", "topology", "schedule")]
+    assert places == sorted(places)
+    assert "tutorial" in told
+
+
+def test_the_command_line_stays_small():
+    assert len(counts.commands()) <= 40
+    assert len(counts.long_options()) <= 110
+
+
+def test_one_word_names_a_fabric_and_the_variable_stands_for_it():
+    for entry in commandline.commands("topompi"):
+        for one in entry.command.params:
+            names = {*one.opts, one.name}
+            is_source = "--topology" in names or (one.param_type_name == "argument" and one.name == "source")
+            assert is_source == (getattr(one, "envvar", None) == "TOPOMPI_TOPOLOGY"), (entry.words, names)
+
+
+@pytest.mark.parametrize("told", FORMER)
+def test_a_former_spelling_answers_with_the_present_one(told):
+    *path, last = told.split()
+    spelt = counts.long_options()
+    if last.startswith("--"):
+        of = " ".join(path)
+        assert of not in spelt.get(last, ()) if path else last not in spelt
+        done = command_line(*(path or ["doctor"]), last, "x")
+    elif last == "SOURCE":
+        done = command_line(*path, "xgft:2,2;1,1", "a", "b", "c")
+    else:
+        assert told not in counts.commands()
+        done = command_line(*path, last, "--json")
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("mpi")]
+    assert (done.returncode, lines) == (2, [f"topompi: {told} is now {FORMER[told]}"])
 
 
 def test_shells_complete_commands():

@@ -1,4 +1,4 @@
-"""``topompi doctor`` and ``topompi env``: their findings and exit codes."""
+"""``topompi doctor`` and ``topompi doctor --variables``: their findings and exit codes."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def test_wrong_and_unknown_variables_are_faults():
 
 
 def test_env_lists_every_variable_with_its_value_and_origin():
-    done = run("env", "--json", TOPOMPI_TUNE="measure", TOPOMPI_OTHER="x")
+    done = run("doctor", "--variables", "--json", TOPOMPI_TUNE="measure", TOPOMPI_OTHER="x")
     rows = {row["name"]: (row["value"], row["origin"]) for row in json.loads(done.stdout)["variables"]}
     assert set(OURS) == set(VARIABLES) < set(rows)
     assert rows["TOPOMPI_TUNE"] == ("measure", "environment")
     assert rows["TOPOMPI_FALLBACK"] == ("error", "default")
     assert rows["TOPOMPI_OTHER"] == ("x", "unknown")
-    wrong = run("env", TOPOMPI_FALLBACK="never")
+    wrong = run("doctor", "--variables", TOPOMPI_FALLBACK="never")
     assert wrong.returncode == 1
     assert "wrong: TOPOMPI_FALLBACK" in wrong.stdout

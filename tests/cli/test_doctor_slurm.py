@@ -103,7 +103,7 @@ def test_a_slurm_without_switches_is_told_how_to_get_them(slurm, plugin):
     slurm(plugin=plugin)
     state, words = found()["Slurm's topology"]
     assert state == "absent"
-    assert "topompi slurm topology SOURCE -o topology.conf" in words
+    assert "topompi topology export SOURCE -o topology.conf" in words
 
 
 @pytest.mark.parametrize(

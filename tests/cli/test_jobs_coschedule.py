@@ -20,7 +20,7 @@ LOG = """; MaxNodes: 4
 def files(tmp_path: Path) -> list[str]:
     (tmp_path / "log.swf").write_text(LOG)
     (tmp_path / "heat.csv").write_text("beside,lu,mg\nlu,1.2,1.1\nmg,1.3,0.8\n")
-    return [str(tmp_path / "log.swf"), "--cluster", "leaves=2", "--coschedule", str(tmp_path / "heat.csv")]
+    return [str(tmp_path / "log.swf"), "--topology", "leaves=2", "--speedups", str(tmp_path / "heat.csv")]
 
 
 @pytest.mark.parametrize("more", [["-p", "halves"], ["-p", "matched"], ["-p", "halves", "--queue", "filler"]])
@@ -31,7 +31,7 @@ def test_a_log_runs_on_half_nodes(files: list[str], more: list[str]) -> None:
 
 
 def test_policies_on_half_nodes_stand_beside_those_on_whole_nodes(files: list[str]) -> None:
-    answer = CliRunner().invoke(app, ["jobs", "compare", *files, "-p", "first,halves,matched"])
+    answer = CliRunner().invoke(app, ["jobs", "simulate", *files, "-p", "first,halves,matched"])
     assert answer.exit_code == 0, answer.output
     assert [line.split()[0] for line in answer.output.splitlines()[3:]] == ["first", "halves", "matched"]
 

@@ -11,7 +11,7 @@ from topompi.interference.lanes import Lanes
 from topompi.interference.lanes.membership import read_partitions, read_policy
 from topompi.interference.lanes.opensm import Qos, read_options
 
-TREE = ("--cluster", "XGFT(3;4,4,2;1,1,1)@rate=1xFDR10", "-p", "F2")
+TREE = ("--topology", "XGFT(3;4,4,2;1,1,1)@rate=1xFDR10", "-p", "F2")
 FT = "FT=fft3d@grid=1x16,size=32K,iterations=2,burst=0.001"
 BT = "BT=stencil3d@grid=2x2x4,periodic,size=4K,iterations=8,burst=0.0003"
 
@@ -27,7 +27,7 @@ def found(*words):
 
 
 def test_json_has_the_times_of_jobs_the_waits_of_lanes_and_t_total():
-    facts = found(FT, BT, "--lanes", 4, "--buffer", "64K")
+    facts = found(FT, BT, "--lanes", 4, "--set", "buffer=64K")
     assert [job["lane"] for job in facts["jobs"]] == [0, 1]
     assert [(lane["jobs"], lane["weight"], lane["buffer"]) for lane in facts["lanes"]] == [
         (["FT"], 1, 32768),
@@ -65,11 +65,11 @@ def test_a_search_finds_the_least_total_of_the_sweep_and_of_one_lane():
 
 
 def test_a_search_keeps_its_limit():
-    assert found(FT, BT, "--by", "search", "--limit", 3)["search"] == {"tried": 3, "every": False}
+    assert found(FT, BT, "--by", "search", "--set", "tries=3")["search"] == {"tried": 3, "every": False}
 
 
 def test_classes_share_a_lane_and_limits_of_classes_are_options():
-    assert len(found(FT, BT, "--by", "classes", "--moderate", 100, "--extreme", 100)["lanes"]) == 1
+    assert len(found(FT, BT, "--by", "classes", "--set", "moderate=100,extreme=100")["lanes"]) == 1
     assert [job["class"] for job in found(FT, BT, "--by", "classes")["jobs"]] == ["extreme", "moderate"]
 
 
@@ -110,8 +110,8 @@ def test_the_page_shows_the_lines_that_its_command_writes():
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])
 def test_a_picture_is_drawn_with_and_without_a_sweep(tmp_path, suffix):
-    told(FT, BT, "--plot", tmp_path / f"a.{suffix}")
-    told(FT, BT, "--plot", tmp_path / f"b.{suffix}", "--sweep", "1,2")
+    told(FT, BT, "--draw", tmp_path / f"a.{suffix}")
+    told(FT, BT, "--draw", tmp_path / f"b.{suffix}", "--sweep", "1,2")
     assert (tmp_path / f"a.{suffix}").stat().st_size < (tmp_path / f"b.{suffix}").stat().st_size
 
 
@@ -125,8 +125,8 @@ def test_a_picture_is_drawn_with_and_without_a_sweep(tmp_path, suffix):
         (["--sweep", "1;2"], "--sweep: expecting numbers of 1 to 255 packets"),
         (["--sweep", "1,2,4,8,16,32", "--limit", "3"], "sweep: expecting at most 3 ratios of 2 weights, got more"),
         (["--high", "CG"], "--high: expecting one of FT, BT, got 'CG'"),
-        (["--buffer", "6K"], "buffer: expecting 8192 bytes for a packet a lane, got 6144"),
-        (["--buffer", "much"], "--buffer: expecting a number of bytes"),
+        (["--set", "buffer=6K"], "buffer: expecting 8192 bytes for a packet a lane, got 6144"),
+        (["--set", "buffer=much"], "--set buffer: expecting a number of bytes"),
     ],
 )
 def test_a_wrong_option_is_an_error_of_one_line(words, problem):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support import command_line
 
-TREE = ("--cluster", "xgft:2,2;1,1")  # two leaves of two hosts with one link up
+TREE = ("--topology", "xgft:2,2;1,1")  # two leaves of two hosts with one link up
 ONE = "A=fft3d@grid=1x2,size=4000000"  # a message of 1 ms in each direction
 TWO = "B=fft3d@grid=1x2,size=4000000"
 
@@ -18,7 +18,7 @@ def told(*words):
 
 
 def test_times_alone_and_together_and_what_is_wasted_are_printed():
-    printed = told(ONE, TWO, "-p", "F1", "--latency", 0).stdout
+    printed = told(ONE, TWO, "-p", "F1", "--set", "latency=0").stdout
     assert "placement F1" in printed
     row = " ".join(printed.splitlines()[2].split())
     assert row == "A 2 1 ms 1 ms 2 ms 0 ms 1 ms 2 1"
@@ -26,7 +26,7 @@ def test_times_alone_and_together_and_what_is_wasted_are_printed():
 
 
 def test_json_has_every_figure_run_link_and_pair():
-    printed = told(ONE, TWO, "-p", "F1", "-p", "NF", "--latency", 0, "--links", "--pairs", "--json").stdout
+    printed = told(ONE, TWO, "-p", "F1", "-p", "NF", "--set", "latency=0", "--show", "pairs,links", "--json").stdout
     found = json.loads(printed)
     shared, apart = found["placements"]
     assert [job["inter"] for job in shared["jobs"]] == pytest.approx([1e-3] * 2)
@@ -43,7 +43,7 @@ def test_json_has_every_figure_run_link_and_pair():
 
 
 def test_the_jobs_are_drawn_on_the_fabric_with_who_delays_whom(tmp_path):
-    told(ONE, TWO, "-p", "F1", "--latency", 0, "--draw", tmp_path / "jobs.svg")
+    told(ONE, TWO, "-p", "F1", "--set", "latency=0", "--draw", tmp_path / "jobs.svg")
     drawn = (tmp_path / "jobs.svg").read_text()
     assert "2 jobs on the fabric xgft:2,2;1,1, placement F1" in drawn
     assert "A loses 1 ms (100.0% of alone) to B, on 4 common links" in drawn
@@ -68,7 +68,7 @@ def test_packets_take_lanes_and_each_job_its_own():
 def test_an_arriving_job_is_told_whether_other_nodes_are_worth_waiting_for(tmp_path):
     for name, nodes in (("now", "0000,0002"), ("later", "0002,0000")):
         (tmp_path / name).write_text(f"A h[{nodes}]\nB h[0001,0003]\n")
-    words = (ONE, TWO, "--latency", 0, "-p", tmp_path / "now", "-p", tmp_path / "later", "--arriving")
+    words = (ONE, TWO, "--set", "latency=0", "-p", tmp_path / "now", "-p", tmp_path / "later", "--arriving")
     assert "later is not worth waiting for" in told(*words, "A").stdout
     done = command_line("jobs", "replay", *words, "C", *TREE)
     assert (done.returncode, "--arriving: expecting one of A, B, got 'C'" in done.stderr) == (1, True)
@@ -96,14 +96,14 @@ def test_a_wrong_option_is_an_error_of_one_line(words, problem):
 
 
 def test_a_cluster_without_routes_is_refused():
-    done = command_line("jobs", "replay", ONE, "--cluster", "leaves=2x2x2")
+    done = command_line("jobs", "replay", ONE, "--topology", "leaves=2x2x2")
     assert "expecting a topology source with routes, got leaves and pods" in " ".join(done.stderr.split())
 
 
 def test_packets_cross_a_dragonfly_with_lanes_by_hop_and_not_without():
-    fabric = ("--cluster", "dragonfly:4,2,1", "--network", "packet")
+    fabric = ("--topology", "dragonfly:4,2,1", "--network", "packet")
     words = ("fft3d@grid=1x40,size=400000", "-p", "RF:1", *fabric, "--json")
     refused = command_line("jobs", "replay", *words)
     assert (refused.returncode, "expecting routes without a circle" in refused.stderr) == (1, True)
-    done = command_line("jobs", "replay", *words, "--lanes", 3, "--hop-lanes", 3, "--buffer", 196608)
+    done = command_line("jobs", "replay", *words, "--lanes", 3, "--set", "hop-lanes=3,buffer=196608")
     assert json.loads(done.stdout)["placements"][0]["jobs"][0]["normalised"] > 1

@@ -29,7 +29,7 @@ def folder(tmp_path_factory) -> Path:
 
 def test_the_table_and_the_json_have_the_prices_of_a_victim_and_its_aggressor(folder: Path):
     words = ("jobs", "worth", "log.json", "--speedups", "heat.csv", "--cores", 1, "--program", "program")
-    told = json.loads(command_line(*words, "--error", 0, "--rate", 36, "--json", folder=folder).stdout)
+    told = json.loads(command_line(*words, "--set", "error=0", "--rate", 36, "--json", folder=folder).stdout)
     calm, loud = told["jobs"]
     assert (calm["program"], calm["seconds"], calm["solo_seconds"]) == ("calm", 150, 100)
     assert (calm["as-usual"], calm["poppa"], loud["as-usual"]) == pytest.approx((3, 4 / 3, 2))
@@ -48,7 +48,7 @@ def test_the_table_and_the_json_have_the_prices_of_a_victim_and_its_aggressor(fo
 
 def test_a_published_log_and_matrix_give_prices_in_order():
     log, heat = shared_data("workloads/SDSC-SP2-1998-4.2-cln.swf.gz"), shared_data("colocation/marconi-speedups.csv")
-    done = command_line("jobs", "worth", log, "--speedups", heat, "--limit", 500, "--json")
+    done = command_line("jobs", "worth", log, "--speedups", heat, "--first", 500, "--json")
     usual, poppa, oracle = json.loads(done.stdout)["rules"]
     assert usual["mean"] > 1 > poppa["mean"]
     assert poppa["mean"] == pytest.approx(oracle["mean"], abs=0.005)

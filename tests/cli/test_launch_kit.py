@@ -1,4 +1,4 @@
-"""``topompi launch-kit`` and the exports by the cost model for MPICH and Intel MPI."""
+"""``topompi export launch-kit`` and the exports by the cost model for MPICH and Intel MPI."""
 
 import json
 import os
@@ -41,7 +41,18 @@ def topompi(folder, *words):
 )
 def test_the_script_runs_the_program_with_the_files(folder, mpi, line):
     done = topompi(
-        folder, "launch-kit", "app.txt", *FABRIC, "--mpi", mpi, "-o", "kit", "--json", "--mpich-library", "libmpi.so"
+        folder,
+        "export",
+        "launch-kit",
+        "app.txt",
+        *FABRIC,
+        "--mpi",
+        mpi,
+        "-o",
+        "kit",
+        "--json",
+        "--mpich-library",
+        "libmpi.so",
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -62,7 +73,18 @@ def test_the_script_runs_the_program_with_the_files(folder, mpi, line):
 
 def test_without_a_profile_ranks_fill_hosts_and_several_take_a_second_file(folder):
     done = topompi(
-        folder, "launch-kit", *FABRIC, "--ppn", "2", "--mpi", "mpich", "-o", "kit", "--mpich-library", "libmpi.so"
+        folder,
+        "export",
+        "launch-kit",
+        *FABRIC,
+        "--ppn",
+        "2",
+        "--mpi",
+        "mpich",
+        "-o",
+        "kit",
+        "--mpich-library",
+        "libmpi.so",
     )
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir(folder / "kit")) == ["run.sh", "tuning.ch4.json", "tuning.json"]
@@ -70,7 +92,7 @@ def test_without_a_profile_ranks_fill_hosts_and_several_take_a_second_file(folde
 
 
 def test_open_mpi_runs_by_rules_what_gains_by_them_and_leaves_the_rest_to_han(folder):
-    done = topompi(folder, "launch-kit", *FABRIC, "--ppn", "2", "-o", "kit")
+    done = topompi(folder, "export", "launch-kit", *FABRIC, "--ppn", "2", "-o", "kit")
     script = (folder / "kit" / "run.sh").read_text()
     moved = set(re.findall(r"--mca coll_han_(\w+)_dynamic_global_communicator_module tuned", script))
     assert moved < {"allgather", "allreduce", "bcast", "gather", "reduce", "scatter"}
@@ -90,18 +112,18 @@ def test_exports_say_how_to_use_them(folder):
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [
-        (("launch-kit", *FABRIC, "--mpi", "other", "-o", "kit"), "--mpi: expecting one of openmpi"),
+        (("export", "launch-kit", *FABRIC, "--mpi", "other", "-o", "kit"), "--mpi: expecting one of openmpi"),
         (
-            ("launch-kit", *FABRIC, "--mpi", "mpich", "-o", "kit", "--mpich-library", "app.txt"),
+            ("export", "launch-kit", *FABRIC, "--mpi", "mpich", "-o", "kit", "--mpich-library", "app.txt"),
             "app.txt: expecting a library",
         ),
-        (("launch-kit", *FABRIC, "--mpi", "mpich", "-o", "kit", "--mpich-library", "no.so"), "no.so"),
-        (("launch-kit", "--topology", "no.json", "-o", "kit"), "no.json"),
+        (("export", "launch-kit", *FABRIC, "--mpi", "mpich", "-o", "kit", "--mpich-library", "no.so"), "no.so"),
+        (("export", "launch-kit", "--topology", "no.json", "-o", "kit"), "no.json"),
         (
-            ("launch-kit", "app.txt", "--topology", "xgft:4,2;1,2", "--hosts", "h0000,h0001", "-o", "kit"),
+            ("export", "launch-kit", "app.txt", "--topology", "xgft:4,2;1,2", "--hosts", "h0000,h0001", "-o", "kit"),
             "a slot for each of 8",
         ),
-        (("launch-kit", *FABRIC, "--hosts", "h0000", "-o", "kit"), "one host"),
+        (("export", "launch-kit", *FABRIC, "--hosts", "h0000", "-o", "kit"), "one host"),
     ],
 )
 def test_errors_are_one_line(folder, words, wrong):

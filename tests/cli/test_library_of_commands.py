@@ -30,7 +30,7 @@ SPEC = "XGFT(2; 4,4; 1,2)"
 
 def test_a_search_of_the_library_is_that_of_the_command(tmp_path) -> None:
     (tmp_path / "g").write_text("0 3 5\n1 2 7\n")
-    words = ["--graph", str(tmp_path / "g"), "--machine", "2:2", "--distances", "1:10", "--json", "--seed", "3"]
+    words = [str(tmp_path / "g"), "--topology", "tree=2:2@1:10", "--json", "--seed", "3"]
     done = subprocess.run(
         [sys.executable, "-m", "topompi", "map", *words],
         cwd=ROOT,

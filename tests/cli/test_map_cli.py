@@ -26,7 +26,7 @@ from topompi.mapping.readers.jsonprofile import write_graph
 from topompi.topology import load
 
 FABRIC = "XGFT(2; 4,4; 1,2)"  # 4 leaf switches of 4 hosts h0 ..., 2 switches above
-TREE = ("--machine", "4:2:2", "--distances", "1:10:100")
+TREE = ("--topology", "tree=4:2:2@1:10:100")
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def fabric_hosts():
 
 def test_slots_that_fill_only_some_hosts_of_a_source_are_said_to_be_the_first(topompi, tmp_path, monkeypatch):
     graph = stencil(tmp_path / "g", (4, 4))
-    options = ("--graph", graph, "--topology", FABRIC)
+    options = (graph, "--topology", FABRIC)
     hosts = fabric_hosts()
     done = topompi(*options, "--slots", 4, "--algorithm", "scheme1", "--seed", 1)
     assert f"the first 4 hosts of {FABRIC}, {hosts[0]} to {hosts[3]}; --hosts all takes all" in done.err
@@ -76,7 +76,7 @@ def test_the_references_worked_example_is_reached(topompi, tmp_path):
     """2 x 4 x 4 ranks, 4 hosts x 8 slots, the first and the last host on one leaf: 80 / 0 / 48 -> 96 / 8 / 24."""
     graph = stencil(tmp_path / "g", (2, 4, 4))
     hosts = ",".join(fabric_hosts()[at] for at in (0, 4, 8, 1))
-    where = ("--graph", graph, "--topology", FABRIC, "--hosts", hosts, "--slots", 8)
+    where = (graph, "--topology", FABRIC, "--hosts", hosts, "--slots", 8)
     said = topompi(*where, "--json", "-o", tmp_path / "map.json")
     assert said.code == 0, said.err
     summary = json.loads(said.out)
@@ -91,7 +91,7 @@ def test_the_references_worked_example_is_reached(topompi, tmp_path):
 
 def test_figures_are_sums_over_the_edges(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4), shuffle=1)
-    summary = json.loads(topompi("--graph", graph, *TREE, "--json").out)
+    summary = json.loads(topompi(graph, *TREE, "--json").out)
     slot = summary["slot_of_rank"]
     assert sorted(slot) == list(range(16))
 
@@ -112,7 +112,7 @@ def test_figures_are_sums_over_the_edges(topompi, tmp_path):
 @pytest.mark.parametrize("form", [form for form in WRITERS if form != "plane"])
 def test_every_format_holds_the_map_that_the_summary_shows(topompi, tmp_path, form):
     graph, path = stencil(tmp_path / "g", (4, 4), shuffle=2), tmp_path / "map"
-    said = topompi("--graph", graph, *TREE, "--format", form, "-o", path, "--json")
+    said = topompi(graph, *TREE, "--format", form, "-o", path, "--json")
     summary = json.loads(said.out)
     assert summary["format"] == form
     slot = np.array(summary["slot_of_rank"])
@@ -121,21 +121,21 @@ def test_every_format_holds_the_map_that_the_summary_shows(topompi, tmp_path, fo
 
 def test_a_plane_is_written_where_the_map_is_one(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4))
-    said = topompi("--graph", graph, *TREE, "--algorithm", "cyclic", "--format", "plane")
+    said = topompi(graph, *TREE, "--algorithm", "cyclic", "--format", "plane")
     assert said.out.splitlines()[-1] == "--nodes=4 --distribution=plane=1 --ntasks=16"
-    said = topompi("--graph", stencil(tmp_path / "g", (4, 4), shuffle=3), *TREE, "--format", "plane")
+    said = topompi(stencil(tmp_path / "g", (4, 4), shuffle=3), *TREE, "--format", "plane")
     assert (said.code, said.out) == (1, "")
     assert "blocks of equal size" in said.err
 
 
 def test_the_map_goes_to_standard_output_and_what_is_said_beside_it(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4), shuffle=4)
-    said = topompi("--graph", graph, *TREE)
+    said = topompi(graph, *TREE)
     assert said.out.startswith("# topompi mapping: 16 ranks on 4 hosts")
     assert said.out.count("\nrank ") == 16
     assert said.err.startswith("hop-bytes 0.")
     assert said.err.count("\n") == 1
-    said = topompi("--graph", graph, *TREE, "-o", tmp_path / "map", "--report")
+    said = topompi(graph, *TREE, "-o", tmp_path / "map", "--report")
     assert (tmp_path / "map").read_text().count("\nrank ") == 16
     for word in ("hop-bytes", "within hosts", "distance 10", "distance 100", "ranks change host"):
         assert word in said.out
@@ -144,13 +144,13 @@ def test_the_map_goes_to_standard_output_and_what_is_said_beside_it(topompi, tmp
 
 def test_one_seed_makes_one_map_and_quality_stops_the_search(topompi, tmp_path, monkeypatch):
     graph = stencil(tmp_path / "g", (4, 4), shuffle=5)
-    first, again = (topompi("--graph", graph, *TREE, "--seed", 7).out for _ in range(2))
+    first, again = (topompi(graph, *TREE, "--seed", 7).out for _ in range(2))
     assert first == again
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "1")
-    said = topompi("--graph", graph, *TREE)
+    said = topompi(graph, *TREE)
     assert said.err.startswith("the given order stays")
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "good")
-    assert topompi("--graph", graph, *TREE).err.startswith("topompi: TOPOMPI_MAP_QUALITY: expecting a part")
+    assert topompi(graph, *TREE).err.startswith("topompi: TOPOMPI_MAP_QUALITY: expecting a part")
 
 
 @pytest.mark.parametrize(
@@ -158,23 +158,21 @@ def test_one_seed_makes_one_map_and_quality_stops_the_search(topompi, tmp_path, 
 )
 def test_every_mapper_makes_a_map(topompi, tmp_path, algorithm):
     graph = stencil(tmp_path / "g", (4, 4))
-    summary = json.loads(topompi("--graph", graph, *TREE, "--algorithm", algorithm, "--json").out)
+    summary = json.loads(topompi(graph, *TREE, "--algorithm", algorithm, "--json").out)
     assert sorted(summary["slot_of_rank"]) == list(range(16))
     assert summary["algorithm"] == algorithm
 
 
 def test_a_map_that_is_worse_says_so_first(topompi, tmp_path):
-    said = topompi("--graph", stencil(tmp_path / "g", (16,)), *TREE, "--algorithm", "cyclic")
+    said = topompi(stencil(tmp_path / "g", (16,)), *TREE, "--algorithm", "cyclic")
     assert said.err.startswith("worse than the given order: hop-bytes ")
 
 
 def test_the_busiest_link_can_be_the_objective(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4), shuffle=6)
-    summary = json.loads(
-        topompi("--graph", graph, "--topology", FABRIC, "--slots", 1, "--objective", "link", "--json").out
-    )
+    summary = json.loads(topompi(graph, "--topology", FABRIC, "--slots", 1, "--objective", "link", "--json").out)
     sides = summary["maps"]
-    said = topompi("--graph", graph, *TREE, "--objective", "link", "--report", "-o", tmp_path / "map")
+    said = topompi(graph, *TREE, "--objective", "link", "--report", "-o", tmp_path / "map")
     assert said.out.splitlines()[-1].startswith(("busiest link ", "the given order stays"))
     assert "busiest link, bytes" in said.out
     assert "seconds" not in said.out  # of a link whose rate nobody said
@@ -206,7 +204,7 @@ def test_other_words_for_slots_are_refused(written):
 
 def hosts_of(topompi, graph, *args):
     """Host -> ranks that a map puts there, over a fabric."""
-    said = topompi("--graph", graph, "--topology", FABRIC, "--format", "slurm", *args)
+    said = topompi(graph, "--topology", FABRIC, "--format", "slurm", *args)
     assert said.code == 0, said.err
     listed = [line.split() for line in said.out.splitlines() if line.startswith("# host")]
     return {words[2]: int(words[4]) for words in listed}
@@ -229,7 +227,7 @@ def test_hosts_and_slots_are_taken_from_options_the_slurm_job_or_the_fabric(topo
 
 def test_a_hierarchy_takes_the_names_of_hosts(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4))
-    said = topompi("--graph", graph, *TREE, "--hosts", "n[07-10]", "--format", "slurm")
+    said = topompi(graph, *TREE, "--hosts", "n[07-10]", "--format", "slurm")
     assert {line for line in said.out.splitlines() if line[0] != "#"} == {"n07", "n08", "n09", "n10"}
 
 
@@ -239,33 +237,33 @@ def test_a_hierarchy_takes_the_names_of_hosts(topompi, tmp_path):
 def test_two_maps_are_compared_whatever_their_formats(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4), shuffle=8)
     best, worse = tmp_path / "best.json", tmp_path / "cyclic.rank"
-    topompi("--graph", graph, *TREE, "-o", best)
+    topompi(graph, *TREE, "-o", best)
     assert json.loads(best.read_text())["format"] == "topompi mapping"
-    topompi("--graph", graph, *TREE, "-o", worse, "--algorithm", "cyclic", "--format", "mpich")
-    summary = json.loads(topompi("compare", worse, best, "--graph", graph, *TREE, "--json").out)
+    topompi(graph, *TREE, "-o", worse, "--algorithm", "cyclic", "--format", "mpich")
+    summary = json.loads(topompi(graph, worse, best, *TREE, "--json").out)
     (name_a, side_a), (name_b, side_b) = summary["maps"].items()
     assert (name_a, name_b) == (f"A: {worse}", f"B: {best}")
     assert summary["ratio"] == side_b["doubled"] / side_a["doubled"] < 1
-    said = topompi("compare", "given", best, "--graph", graph, *TREE)
+    said = topompi(graph, "given", best, *TREE)
     assert "B's hop-bytes are 0." in said.out
-    said = topompi("compare", best, best, "--graph", graph, *TREE)
+    said = topompi(graph, best, best, *TREE)
     assert "hop-bytes are equal; 0 ranks are on another host" in said.out
 
 
 def test_a_map_of_another_number_of_ranks_is_refused(topompi, tmp_path):
     small, large = stencil(tmp_path / "small", (3, 3)), stencil(tmp_path / "large", (4, 4))
-    topompi("--graph", small, *TREE, "-o", tmp_path / "map")
-    said = topompi("compare", "given", tmp_path / "map", "--graph", large, *TREE)
+    topompi(small, *TREE, "-o", tmp_path / "map")
+    said = topompi(large, "given", tmp_path / "map", *TREE)
     assert said.err == f"topompi: {tmp_path}/map: expecting 16 ranks, as the graph has, got 9\n"
 
 
 def test_a_comparison_takes_hosts_and_slots_from_the_file(topompi, tmp_path):
     graph, path = stencil(tmp_path / "g", (3, 3)), tmp_path / "map"
     hosts = fabric_hosts()
-    topompi("--graph", graph, "--topology", FABRIC, "--hosts", f"{hosts[9]},{hosts[2]}", "--slots", "4,5", "-o", path)
-    summary = json.loads(topompi("compare", path, "given", "--graph", graph, "--topology", FABRIC, "--json").out)
+    topompi(graph, "--topology", FABRIC, "--hosts", f"{hosts[9]},{hosts[2]}", "--slots", "4,5", "-o", path)
+    summary = json.loads(topompi(graph, path, "given", "--topology", FABRIC, "--json").out)
     assert (summary["hosts"], summary["slots"], summary["distance"]) == (2, 9, "hops")
-    said = topompi("compare", path, "given", "--graph", graph, "--topology", FABRIC, "--slots", 3)
+    said = topompi(graph, path, "given", "--topology", FABRIC, "--slots", 3)
     assert (said.code, said.out) == (1, "")
     assert "is for allocation" in said.err
 
@@ -277,7 +275,7 @@ def test_a_map_that_moves_no_rank_is_drawn_once(tmp_path, topompi):
     pytest.importorskip("matplotlib")
     graph, counts = stencil(tmp_path / "g", (4, 4)), {}
     for algorithm in ("given", "cyclic"):
-        assert topompi("--graph", graph, *TREE, "-a", algorithm, "--plot", tmp_path / f"{algorithm}.svg").code == 0
+        assert topompi(graph, *TREE, "-a", algorithm, "--draw", f"bytes={tmp_path}/{algorithm}.svg").code == 0
         counts[algorithm] = (tmp_path / f"{algorithm}.svg").read_text().count("<!-- sending host -->")
     assert counts == {"given": 1, "cyclic": 2}
 
@@ -286,7 +284,7 @@ def test_the_picture_shows_both_maps_and_every_class(topompi, tmp_path):
     pytest.importorskip("matplotlib")
     graph = stencil(tmp_path / "g", (4, 4))
     for name in ("a.svg", "b.svg", "c.png"):
-        assert topompi("--graph", graph, *TREE, "-a", "cartesian", "--plot", tmp_path / name).code == 0
+        assert topompi(graph, *TREE, "-a", "cartesian", "--draw", f"bytes={tmp_path / name}").code == 0
     svg = (tmp_path / "a.svg").read_text()
     ElementTree.fromstring(svg)
     for words in ("given", "mapped", "within hosts", "distance 10", "receiving host"):
@@ -328,24 +326,23 @@ def test_many_hosts_share_cells_of_the_heat_map():
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((), "expecting --graph FILE"),
-        (("--graph", "{}"), "expecting either --topology SOURCE or --machine with --distances"),
-        (("--graph", "{}", *TREE, "--topology", FABRIC), "expecting either --topology SOURCE or --machine"),
-        (("--graph", "{}", "--machine", "4:4"), "expecting --machine and --distances together"),
-        (("--graph", "{}", "--machine", "4:4", "--distances", "1"), "machine: expecting as many distances as levels"),
-        (("--graph", "{}", "--machine", "4:x", "--distances", "1:2"), "machine: expecting whole numbers like 16:16:8"),
-        (("--graph", "{}", *TREE, "--slots", "4"), "expecting no --slots beside --machine"),
-        (("--graph", "{}", *TREE, "--hosts", "n[1-3]"), "expecting 4 --hosts for --machine, got 3"),
-        (("--graph", "{}", *TREE, "--ranks", "17"), "expecting a slot for each of 17 ranks, got 16 on 4 hosts"),
-        (("--graph", "{}", *TREE, "--algorithm", "magic"), "algorithm: expecting a mapper of best, "),
-        (("--graph", "{}", *TREE, "--objective", "x"), "objective: expecting one of hop-bytes, link, got 'x'"),
-        (("--graph", "{}", *TREE, "-a", "single-step", "--effort", "2"), "algorithm: expecting best beside"),
-        (("--graph", "{}", *TREE, "--format", "lsf"), "expecting --format rankfile, "),
-        (("--graph", "{}", *TREE, "--plot", "f.pdf"), "plot: expecting a file name in .svg or .png"),
-        (("--graph", "{}.no", *TREE), "cannot be read: No such file or directory"),
-        (("--graph", "{}", "--topology", FABRIC, "--hosts", "nobody"), "but 1 of 1 are not: nobody"),
-        (("--graph", "{}", "--topology", "nowhere"), "nowhere: expecting a file"),
-        (("compare", "{}.no", "given", "--graph", "{}", *TREE), "cannot be read: No such file or directory"),
+        ((), "expecting PROFILE"),
+        (("{}",), "expecting --topology SOURCE or --topology tree=16:16:8@1:10:100, got none"),
+        (("{}", "--topology", "tree=4:4"), "expecting tree=16:16:8@1:10:100"),
+        (("{}", "--topology", "tree=4:4@1"), "machine: expecting as many distances as levels"),
+        (("{}", "--topology", "tree=4:x@1:2"), "machine: expecting whole numbers like 16:16:8"),
+        (("{}", *TREE, "--slots", "4"), "expecting no --slots beside tree="),
+        (("{}", *TREE, "--hosts", "n[1-3]"), "expecting 4 --hosts for tree=, got 3"),
+        (("{}", *TREE, "--ranks", "17"), "expecting a slot for each of 17 ranks, got 16 on 4 hosts"),
+        (("{}", *TREE, "--algorithm", "magic"), "algorithm: expecting a mapper of best, "),
+        (("{}", *TREE, "--objective", "x"), "objective: expecting one of hop-bytes, link, got 'x'"),
+        (("{}", *TREE, "-a", "single-step", "--set", "effort=2"), "algorithm: expecting best beside"),
+        (("{}", *TREE, "--format", "lsf"), "expecting --format rankfile, "),
+        (("{}", *TREE, "--draw", "bytes=f.pdf"), "plot: expecting a file name in .svg or .png"),
+        (("{}.no", *TREE), "cannot be read: No such file or directory"),
+        (("{}", "--topology", FABRIC, "--hosts", "nobody"), "but 1 of 1 are not: nobody"),
+        (("{}", "--topology", "nowhere"), "nowhere: expecting a file"),
+        (("{}", "{}.no", "given", *TREE), "cannot be read: No such file or directory"),
     ],
 )
 def test_what_is_wrong_is_one_line_on_standard_error(topompi, tmp_path, args, message):
@@ -359,14 +356,14 @@ def test_what_is_wrong_is_one_line_on_standard_error(topompi, tmp_path, args, me
 
 def test_a_line_that_cannot_be_read_is_named(topompi, tmp_path):
     (tmp_path / "g").write_text("0 1 5\n0 one 5\n")
-    said = topompi("--graph", tmp_path / "g", *TREE)
+    said = topompi(tmp_path / "g", *TREE)
     assert said.err == f"topompi: {tmp_path}/g:2: expecting a rank (a whole number from 0), got 'one'\n"
 
 
 def test_it_runs_as_a_program_of_its_own(tmp_path):
     graph = stencil(tmp_path / "g", (4, 4))
     done = subprocess.run(
-        [sys.executable, "-m", "topompi", "map", "--graph", str(graph), *TREE],
+        [sys.executable, "-m", "topompi", "map", str(graph), *TREE],
         capture_output=True,
         text=True,
         timeout=120,
@@ -382,7 +379,7 @@ def test_maps_that_do_not_differ_are_drawn_once_and_said_to(topompi, tmp_path):
     graph = stencil(tmp_path / "program.txt", (4, 4), shuffle=1)
     for algorithm, panels in (("given", 2), ("best", 3)):
         plot = tmp_path / f"{algorithm}.svg"
-        done = topompi("--graph", graph, "--topology", FABRIC, "-a", algorithm, "--plot", plot, "-o", tmp_path / "m")
+        done = topompi(graph, "--topology", FABRIC, "-a", algorithm, "--draw", f"bytes={plot}", "-o", tmp_path / "m")
         assert done.code == 0, done.err
         text = plot.read_text()
         assert len(re.findall(r'id="axes_\d+"', text)) == panels
@@ -394,7 +391,7 @@ def test_maps_that_do_not_differ_are_drawn_once_and_said_to(topompi, tmp_path):
 
 def test_a_map_is_drawn_on_its_fabric(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4), shuffle=1)
-    done = topompi("--graph", graph, "--topology", FABRIC, "--draw", tmp_path / "m.svg", "-o", tmp_path / "m.txt")
+    done = topompi(graph, "--topology", FABRIC, "--draw", tmp_path / "m.svg", "-o", tmp_path / "m.txt")
     assert done.code == 0, done.err
     drawn = "".join(ElementTree.parse(tmp_path / "m.svg").getroot().itertext())
     hosts = read_mapping(tmp_path / "m.txt")
@@ -405,7 +402,7 @@ def test_a_map_is_drawn_on_its_fabric(topompi, tmp_path):
 
 
 def test_without_a_fabric_there_is_nothing_to_draw(topompi, tmp_path):
-    done = topompi("--graph", stencil(tmp_path / "g", (4, 4)), *TREE, "--draw", tmp_path / "m.svg")
+    done = topompi(stencil(tmp_path / "g", (4, 4)), *TREE, "--draw", tmp_path / "m.svg")
     assert done.code == 1
     assert "--draw: expecting --topology" in done.err
 
@@ -413,14 +410,14 @@ def test_without_a_fabric_there_is_nothing_to_draw(topompi, tmp_path):
 @pytest.mark.parametrize("name", ["metis", "kahip", "scotch"])
 def test_partitioners_and_weights_are_chosen_on_the_command_line(topompi, tmp_path, name):
     graph = stencil(tmp_path / "g", (4, 4), shuffle=1)
-    said = topompi("--graph", graph, *TREE, "--partitioner", name, "--algorithm", "scheme1", "--json")
+    said = topompi(graph, *TREE, "--set", f"partitioner={name}", "--algorithm", "scheme1", "--json")
     if name not in available():
         assert f"partitioner: {name} needs the package" in said.err
         pytest.skip(f"{name} is not installed")
     assert "Loaded" not in said.err
     assert sorted(json.loads(said.out)["slot_of_rank"]) == list(range(16))
     for weight in ("bytes", "messages", "log"):
-        said = topompi("--graph", graph, *TREE, "--partitioner", name, "--weight", weight, "--json")
+        said = topompi(graph, *TREE, "--set", f"partitioner={name},weight={weight}", "--json")
         assert json.loads(said.out)["ratio"] < 1, said.err
 
 
@@ -428,20 +425,23 @@ def test_the_weight_of_cuts_is_what_it_says(topompi, tmp_path):
     """Rank 0 sends rank 1 few large messages, and rank 2 many small ones."""
     path = tmp_path / "g.json"
     write_graph(CommunicationGraph.from_arrays(4, [0, 0, 1, 2], [1, 2, 3, 3], [90, 10, 10, 90], [1, 9, 9, 1]), path)
-    machine = ("--machine", "2:2", "--distances", "0:1", "--algorithm", "scheme1", "--json")
+    machine = ("--topology", "tree=2:2@0:1", "--algorithm", "scheme1", "--json")
     for weight, together in (("bytes", 1), ("messages", 2)):
-        slot = json.loads(topompi("--graph", path, *machine, "--weight", weight).out)["slot_of_rank"]
+        slot = json.loads(topompi(path, *machine, "--set", f"weight={weight}").out)["slot_of_rank"]
         assert slot[0] // 2 == slot[together] // 2
 
 
 def test_wrong_partitioners_weights_and_graphs_are_refused(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4))
-    assert "weight: expecting one of bytes, messages, log, got 'hops'" in topompi(*GRAPHLESS, "--weight", "hops").err
-    assert "partitioner: expecting one of metis, kahip" in topompi(*GRAPHLESS, "--partitioner", "jostle").err
-    assert "beside a partitioner or a weight, got refine" in topompi(*GRAPHLESS, "-a", "refine", "--weight", "log").err
-    fewer = topompi("--graph", graph, *TREE, "--ranks", 8)
+    for more, words in (
+        (["--set", "weight=hops"], "weight: expecting one of bytes, messages, log, got 'hops'"),
+        (["--set", "partitioner=jostle"], "partitioner: expecting one of metis, kahip"),
+        (["-a", "refine", "--set", "weight=log"], "beside a partitioner or a weight, got refine"),
+    ):
+        assert words in topompi(*GRAPHLESS, *more).err
+    fewer = topompi(graph, *TREE, "--ranks", 8)
     assert (fewer.code, "holds at least 16 ranks, but 8 were asked for" in fewer.err) == (1, True)
-    assert topompi(*TREE).err.startswith("topompi: expecting --graph FILE")
+    assert topompi(*TREE).err.startswith("topompi: expecting PROFILE")
 
 
-GRAPHLESS = ("--graph", "g", *TREE)
+GRAPHLESS = ("g", *TREE)

@@ -117,7 +117,7 @@ def test_a_number_without_bounds_is_found(declared: Any, taken: list[str]) -> No
 
 
 FABRIC = "xgft:2,2;1,1"
-MAP = ("map", "--graph", "graph", "--topology", FABRIC)
+MAP = ("map", "graph", "--topology", FABRIC)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ MAP = ("map", "--graph", "graph", "--topology", FABRIC)
         ((*MAP, "--slots", LONG), "--slots"),
         ((*MAP, "--slots", "-1"), "--slots"),
         ((*MAP, "--slots", "nan"), "--slots"),
-        (("jobs", "replay", "ft@ranks=4,ranks=8", "--cluster", FABRIC), "expecting ranks once, got '4' and '8'"),
-        (("jobs", "replay", "ft@ranks=nan", "--cluster", FABRIC), "ranks: expecting a whole number"),
+        (("jobs", "replay", "ft@ranks=4,ranks=8", "--topology", FABRIC), "expecting ranks once, got '4' and '8'"),
+        (("jobs", "replay", "ft@ranks=nan", "--topology", FABRIC), "ranks: expecting a whole number"),
         (("colocate", "place", "compact", "-n", "2", "--hosts", "n[1-"), "expecting ']'"),
         (("colocate", "pair", "heat.csv", "--pool", "a=1,a=2"), "--pool: expecting a once, got '1' and '2'"),
         (("shutter", "run", "--log", "x", "--job", "a=pgid:1", "--job", "a=pgid:2"), "--job: expecting a once"),

@@ -74,7 +74,7 @@ def test_all_algorithms_of_a_collective_are_compared_by_cost():
 def test_the_least_time_is_printed_with_its_proof_and_drawn(tmp_path):
     """8 ranks of a leaf switch have 1,000 bytes for each of 24 others, and two links of 4 GB/s lead out of it."""
     where = ("alltoall", "-a", "even", "--topology", FABRIC, "--ppn", 2, "--bytes", 1000)
-    said = summary(*where, "--cut", tmp_path / "cut.svg")
+    said = summary(*where, "--draw", f"cut={tmp_path}/cut.svg")
     free, routes = said["optimum"]["free"], said["optimum"]["routes"]
     assert (free["proof"], routes["proof"]) == ("cut", "link")
     assert free["seconds"] == routes["seconds"] == free["reached"] == pytest.approx(8 * 24 * 1000 / 8e9)
@@ -92,12 +92,12 @@ def test_the_least_time_is_printed_with_its_proof_and_drawn(tmp_path):
 @pytest.mark.parametrize("collective", ["scan", "barrier", "fft"])
 def test_collectives_without_a_least_time_have_none_and_no_cut(collective, tmp_path):
     assert "optimum" not in summary(collective, "--topology", FABRIC)
-    refused = topompi(collective, "--topology", FABRIC, "--cut", tmp_path / "cut.svg")
-    assert "--cut: expecting a collective for long messages" in refused.stderr
+    refused = topompi(collective, "--topology", FABRIC, "--draw", f"cut={tmp_path}/cut.svg")
+    assert "--draw cut: expecting a collective for long messages" in refused.stderr
 
 
 def test_a_cut_needs_switches_and_a_name_in_svg():
-    assert "--cut: expecting a file name in .svg" in topompi("bcast", "--topology", FABRIC, "--cut", "x.png").stderr
+    assert "--draw: expecting a file name in .svg" in topompi("bcast", "--topology", FABRIC, "--draw", "x.png").stderr
 
 
 def test_direct_alltoalls_send_each_pair_one_message_over_its_hops():
@@ -214,7 +214,7 @@ def test_a_name_may_say_how_long_messages_are(tmp_path):
     done = topompi("alltoall", "-a", "shift/8K", *out)
     assert done.returncode == 1
     assert done.stderr.startswith("topompi: --export: expecting an algorithm whose messages are whole")
-    done = topompi("bcast", "-a", "chain/4K", "--blocks", "3", "--topology", FABRIC)
+    done = topompi("bcast", "-a", "chain/4K", "--set", "blocks=3", "--topology", FABRIC)
     assert done.stderr == "topompi: expecting a number of blocks or an algorithm that is cut, got 3 and 'chain/4K'\n"
     done = topompi("bcast", "-a", "binomial/4K", "--topology", FABRIC)
     assert (

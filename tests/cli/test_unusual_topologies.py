@@ -23,7 +23,7 @@ TWICE = "SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[4-8]\nSwitchName=t Swit
 
 def test_jobs_are_placed_on_trees_that_do_not_connect() -> None:
     folder = shared_data("cases/A32-disconnected")
-    cluster = ("--cluster", folder / "topology.conf")
+    cluster = ("--topology", folder / "topology.conf")
     given = command_line("jobs", "allocate", 4, *cluster, "--running", folder / "run.txt", "--json")
     assert given.returncode == 0, given.stderr
     assert json.loads(given.stdout)["nodes"] == "node[25-28]"
@@ -43,7 +43,7 @@ def test_a_job_on_hosts_that_no_links_join_is_refused_with_their_names(words: tu
         "f: expecting hosts of one part, got n5, n6, n7, which no links join to the others: choose --hosts\n"
     )
     assert command_line(*words, "--topology", tmp_path / "f", "--hosts", "n[1-4]").returncode == 0
-    route = command_line("topology", "route", tmp_path / "f", "n1", "n5")
+    route = command_line("topology", "route", "--topology", tmp_path / "f", "n1", "n5")
     assert route.stderr == "topompi: no route from n1 to n5: no links join their parts of the fabric\n"
 
 
@@ -86,8 +86,8 @@ def test_trees_without_links_between_them_use_each_their_own_links_alone(trees: 
 @pytest.mark.parametrize(
     "words",
     [
-        ("jobs", "allocate", 4, "--cluster"),
-        ("map", "--graph", "graph.txt", "--hosts", "n[1-4]", "-o", "out", "--topology"),
+        ("jobs", "allocate", 4, "--topology"),
+        ("map", "graph.txt", "--hosts", "n[1-4]", "-o", "out", "--topology"),
         ("topology", "draw", "-o", "out.svg"),
         ("topology", "show"),
         ("topology", "links"),

@@ -123,7 +123,7 @@ def _path(folder):
 def test_what_is_wrong_with_a_function_is_one_line(tmp_path, words, message):
     (tmp_path / "toys.py").write_text(TOYS)
     (tmp_path / "graph").write_text("0 1 5\n2 3 5\n")
-    more = ["--graph", "graph", "--machine", "2:2", "--distances", "1:10"] if words[0] == "map" else []
+    more = ["graph", "--topology", "tree=2:2@1:10"] if words[0] == "map" else []
     done = command_line(*words, *more, folder=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"topompi: {message}")

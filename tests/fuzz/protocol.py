@@ -96,11 +96,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     asked = parser.parse_args()
-    words = [sys.executable, "-m", "topompi", "topology", "serve", str(REPORT), "--lfts", str(TABLES)]
+    words = [sys.executable, "-m", "topompi", "topology", "serve", "--topology", str(REPORT), "--lfts", str(TABLES)]
     with (
         tempfile.TemporaryFile() as log,
         tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen([*words, "--unix", f"{folder}/socket"], stderr=log, cwd=ROOT) as process,
+        subprocess.Popen([*words, "--listen", f"unix:{folder}/socket"], stderr=log, cwd=ROOT) as process,
     ):
         try:
             address = Address(path=f"{folder}/socket")

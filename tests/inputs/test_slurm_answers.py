@@ -256,7 +256,7 @@ def test_the_named_cluster_of_a_case_is_read_alone() -> None:
 def _case(*words: object):
     folder = shared_data("cases")
     given = [folder / word if isinstance(word, str) and word.startswith("D0") else word for word in words]
-    return command_line(*given, "--cluster", folder / "D01-json-errors/topo.conf")
+    return command_line(*given, "--topology", folder / "D01-json-errors/topo.conf")
 
 
 def test_the_words_of_a_program_are_whole_with_the_last_line_first() -> None:

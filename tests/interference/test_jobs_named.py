@@ -81,7 +81,7 @@ def test_a_recorded_run_computes_while_it_does_not_send(seconds, nbytes, iterati
 
 def test_a_recorded_run_has_the_class_of_its_run_time(tmp_path):
     jobs = [recorded(tmp_path / f"{at}.topoprof", at).replace("P=", f"P{at}=") for at in (0.001, 0.01, 1)]
-    told = json.loads(run(*jobs, "--cluster", "xgft:4,6;1,1", "--json").splitlines()[0])["jobs"]
+    told = json.loads(run(*jobs, "--topology", "xgft:4,6;1,1", "--json").splitlines()[0])["jobs"]
     assert [job["class"] for job in told] == ["extreme", "moderate", "low"]
     usages = [job["usage"] * job["base_seconds"] for job in told]
     assert usages == pytest.approx([usages[0]] * 3)
@@ -99,8 +99,8 @@ WITHOUT_TIMES = {
 def test_a_job_without_times_has_bytes_and_no_class_and_says_what_to_add(tmp_path, name):
     text = recorded(tmp_path / name, 0.0) if name == "run.topoprof" else f"P={tmp_path / name}"
     (tmp_path / name).write_text(WITHOUT_TIMES[name]) if name in WITHOUT_TIMES else None
-    where = ("--cluster", "xgft:1,8;1,2")
-    (job,) = json.loads(run(text, *where, "--json", "--plot", tmp_path / "usage.svg").splitlines()[0])["jobs"]
+    where = ("--topology", "xgft:1,8;1,2")
+    (job,) = json.loads(run(text, *where, "--json", "--draw", tmp_path / "usage.svg").splitlines()[0])["jobs"]
     assert job["class"] is job["usage"] is job["base_seconds"] is None
     assert job["levels"][1]["nbytes"] > 0
     assert [level[key] for level in job["levels"] for key in ("injection", "usage", "busiest_cut", "busiest_link")] == (
@@ -136,14 +136,14 @@ def test_malformed_jobs_are_refused(text):
 
 def test_the_command_tells_the_source_s_classes_and_its_thresholds():
     jobs = [f"{name}@ranks=256" for name in ("ft", "cg", "bt")]
-    told = json.loads(run(*jobs, "--cluster", TREE, "--placement", "F4", "--json"))
+    told = json.loads(run(*jobs, "--topology", TREE, "--place", "F4", "--json"))
     assert [job["class"] for job in told["jobs"]] == ["moderate", "low", "low"]
     assert told["thresholds"] == {"moderate": 0.09, "extreme": 1.0}
     level = told["jobs"][0]["levels"][2]
     assert level["usage"] == pytest.approx(0.2005, abs=1e-4)
     assert (level["groups"], level["available"], level["sharing_jobs"]) == (4, 80e9, 768)
     assert [job["base_seconds"] for job in told["jobs"]] == pytest.approx([1.607, 0.02526, 0.3512], rel=3e-4)
-    text = run("cg@ranks=256", "--cluster", TREE, "--placement", "F4", "--moderate", 0.05)
+    text = run("cg@ranks=256", "--topology", TREE, "--place", "F4", "--set", "moderate=0.05")
     assert "cg   moderate  0" in text
     assert "cg: T_base 0.02526 s (simulated: flow on a crossbar)" in text
     assert "moderate from 0.05, extreme from 1" in text
@@ -154,7 +154,7 @@ def test_the_command_tells_the_source_s_classes_and_its_thresholds():
 
 
 def test_ranks_share_hosts():
-    told = json.loads(run("alltoall@ranks=8,size=1M,ppn=2", "--cluster", "xgft:4,2;1,1", "--json"))
+    told = json.loads(run("alltoall@ranks=8,size=1M,ppn=2", "--topology", "xgft:4,2;1,1", "--json"))
     job = told["jobs"][0]
     assert (job["ranks"], job["nodes"], job["hosts"]) == (8, 4, "h[0000-0003]")
     assert job["levels"][0]["nbytes"] == 8 * 6 * 2**20
@@ -162,10 +162,16 @@ def test_ranks_share_hosts():
 
 
 def test_jobs_that_may_share_links_are_counted_by_hosts_or_by_routes():
-    words = ("alltoall@ranks=4,size=1K", "--cluster", "xgft:2,2,2;1,1,1", "--placement", "F1", "--json")
+    words = ("alltoall@ranks=4,size=1K", "--topology", "xgft:2,2,2;1,1,1", "--place", "F1", "--json")
     counts = [
         [level["sharing_jobs"] for level in json.loads(run(*words, *more))["jobs"][0]["levels"]]
-        for more in ((), ("--by-routes",))
+        for more in (
+            (),
+            (
+                "--by",
+                "routes",
+            ),
+        )
     ]
     assert counts == [[0, 4, 4], [0, 2, 2]]
 
@@ -174,5 +180,5 @@ def test_a_file_places_jobs_by_their_names_also_by_numbers_of_slurm(tmp_path):
     path = tmp_path / "now.txt"
     path.write_text("4712 h[0001-0002]\n4711 h[0000,0004]\n")
     jobs = [f"{name}=alltoall@ranks=2,size=1M" for name in (4711, 4712)]
-    told = json.loads(run(*jobs, "--cluster", "xgft:4,2;1,1", "--json", "--placement", path))
+    told = json.loads(run(*jobs, "--topology", "xgft:4,2;1,1", "--json", "--place", path))
     assert [job["levels"][1]["nbytes"] for job in told["jobs"]] == [2 * 2**20, 0]

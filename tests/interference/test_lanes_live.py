@@ -177,7 +177,7 @@ def test_lanes_stay_if_their_lines_are_taken_out_and_go_with_the_file_that_undoe
 def test_the_command_reads_a_discovered_fabric_and_opensm_takes_its_files(tmp_path: Path) -> None:
     """From ibnetdiscover's report and OpenSM's tables, over lanes, back into OpenSM: jobs A and B on levels 0 and 1."""
     with serve(write_ibnetdiscover(from_spec(SPEC))) as simulation:
-        source = ("--lfts", simulation.route(), "--cluster", simulation.discover())
+        source = ("--lfts", simulation.route(), "--topology", simulation.discover())
         jobs = [f"{name}=fft3d@grid=1x6,size=64K,iterations=2,burst={burst}" for name, burst in (("A", 0), ("B", 0.01))]
         output = tmp_path / "lanes.conf"
         done = command_line("jobs", "lanes", *jobs, *source, "-p", "F3", "-o", output)

@@ -152,7 +152,7 @@ def test_characterise_and_replay_put_jobs_on_the_same_hosts(placement, seed, tmp
     if placement == "file":
         (tmp_path / "now").write_text("A h[0003,0001,0017,0030]\nB h[0000,0009]\n")
     where = str(tmp_path / "now") if placement == "file" else placement
-    words = ("A=alltoall@ranks=8,ppn=2,size=1K", "B=alltoall@ranks=2", "--cluster", source, "-p", where, "--json")
+    words = ("A=alltoall@ranks=8,ppn=2,size=1K", "B=alltoall@ranks=2", "--topology", source, "-p", where, "--json")
     one, other = (command_line("jobs", command, *words) for command in ("characterise", "replay"))
     assert (one.returncode, other.returncode) == (0, 0), one.stderr + other.stderr
     loads = {job["job"]: job for job in json.loads(one.stdout)["jobs"]}

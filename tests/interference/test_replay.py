@@ -167,7 +167,7 @@ def test_a_picture_has_the_jobs_times_and_the_shared_link(tmp_path):
     apart = [program("A", [0, 1], (0, 0, 1, NBYTES))]
     draw(where, apart, replay(where, apart), tmp_path / "p.png", "one job")
     assert (tmp_path / "p.png").stat().st_size
-    assert "--plot: expecting a file name in .svg or .png" in refusal(check_plot, tmp_path / "p.pdf")
+    assert "--draw: expecting a file name in .svg or .png" in refusal(check_plot, tmp_path / "p.pdf")
 
 
 def test_four_jobs_with_equal_mapping_vectors_have_a_task_of_each_on_every_node():

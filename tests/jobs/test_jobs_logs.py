@@ -123,7 +123,7 @@ def test_names_that_cannot_be_guessed_are_asked_for(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match=r"line 1: expecting .*--columns JobID,Submit"):
         read(tmp_path, f"700|{DAY}|00:10:00|3|4\n")
     done = command_line(
-        "jobs", "simulate", tmp_path / "log", "--cluster", "leaves=4x2x2", "--columns", "JobID,Submit,Elapsed,NNodes,x"
+        "jobs", "simulate", tmp_path / "log", "--topology", "leaves=4x2x2", "--columns", "JobID,Submit,Elapsed,NNodes,x"
     )
     assert "1 job" in done.stdout
 

@@ -128,7 +128,7 @@ def test_drained_nodes_of_a_topology_are_not_given_away() -> None:
         "jobs",
         "allocate",
         2,
-        "--cluster",
+        "--topology",
         folder / "topology.conf",
         "--running",
         folder / "n.json",
@@ -146,7 +146,7 @@ def test_jobs_that_share_a_node_are_checked_by_a_shape_and_by_a_source(cluster: 
     lines = ["SwitchName=top Switches=leaf[1-2]", "SwitchName=leaf1 Nodes=n[1-4]", "SwitchName=leaf2 Nodes=n[5-8]"]
     (tmp_path / "topology.conf").write_text("\n".join(lines) + "\n")
     source = tmp_path / "topology.conf" if cluster == "h" else cluster
-    done = command_line("jobs", "check", tmp_path / "now", "--cluster", source)
+    done = command_line("jobs", "check", tmp_path / "now", "--topology", source)
     assert "jobs a and b share node n4" in done.stderr
     assert "job c runs on hosts outside of" in done.stderr
     assert "2 jobs, " in done.stdout

@@ -57,7 +57,7 @@ def test_slots_beside_the_running_jobs_are_offered(text: str, tmp_path: Path) ->
 
 def test_the_commands_take_slots(tmp_path: Path) -> None:
     (tmp_path / "now").write_text(TABLE)
-    words = ("jobs", "allocate", 5, "--cluster", "leaves=2x2x2", "--running", tmp_path / "now", "--slots", 8)
+    words = ("jobs", "allocate", 5, "--topology", "leaves=2x2x2", "--running", tmp_path / "now", "--slots", 8)
     done = command_line(*words, "-p", "shared", "--share")
     assert done.stdout.splitlines()[:2] == ["n[0,4]", "slots: n0*2,n4*3"]
     found = command_line(*words, "-p", "shared", "--share", "--json").stdout
@@ -65,7 +65,7 @@ def test_the_commands_take_slots(tmp_path: Path) -> None:
     assert json.loads(found)["slots"] == {"n0": 2, "n4": 3}
     assert command_line(*words, "-p", "shared").stdout.splitlines()[0] == "n[4-7,3]"
     assert "such as shared, got first" in command_line(*words, "-p", "first", "--share").stderr
-    done = command_line("jobs", "check", tmp_path / "now", "--cluster", "leaves=2x2x2", "--slots", 8)
+    done = command_line("jobs", "check", tmp_path / "now", "--topology", "leaves=2x2x2", "--slots", 8)
     assert "jobs 1 and 2 share node n1: 8 of 8 slots" in done.stderr
 
 

@@ -106,21 +106,21 @@ def test_a_policy_that_never_gives_the_nodes_and_parts_that_no_links_join_are_na
 def test_commands_say_why_jobs_are_rejected_in_text_and_in_json(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text(log([32, 128, 4], "MaxNodes: 8"))
-    words = (path, "--cluster", "leaves=4x2", "-p", "first")
+    words = (path, "--topology", "leaves=4x2", "-p", "first")
     reason = "more than the machine's 8 nodes"
-    for command, more in (("simulate", ()), ("compare", ()), ("compare", ("--segments", 3))):
-        text = command_line("jobs", command, *words, *more).stdout
+    for more in ((), ("-p", "first,contiguous"), ("--segments", 3)):
+        text = command_line("jobs", "simulate", *words, *more).stdout
         assert f"first: 2 rejected: {reason}" in text
         assert "if the log counts processors, --cores N divides them" in text
-        told = json.loads(command_line("jobs", command, *words, *more, "--json").stdout)
+        told = json.loads(command_line("jobs", "simulate", *words, *more, "--json").stdout)
         found = told.get("summary") or told.get("first") or {"rejected_because": told["rejected_because"]["first"]}
         assert found["rejected_because"] == {reason: 2}
-        assert "rejected:" not in command_line("jobs", command, *words, *more, "--cores", 16).stdout
+        assert "rejected:" not in command_line("jobs", "simulate", *words, *more, "--cores", 16).stdout
 
 
 def test_the_logs_of_the_case_are_read_by_their_headers() -> None:
     folder = shared_data(CASE)
-    words = ("--cluster", folder / "topo.conf", "--json")
+    words = ("--topology", folder / "topo.conf", "--json")
     told = command_line("jobs", "simulate", folder / "procs.swf", *words)
     assert "16 a node by the header (MaxProcs 128, MaxNodes 8)" in told.stderr
     summary = json.loads(told.stdout)["summary"]

@@ -416,22 +416,20 @@ SMALL = "; MaxNodes: 6\n" + "".join(
 
 def command(tmp_path: Path, *words: str) -> dict[str, object]:
     (tmp_path / "small.swf").write_text(SMALL)
-    done = command_line("jobs", *words, "small.swf", "--cluster", "leaves=3", "--json", folder=tmp_path)
+    done = command_line("jobs", *words, "small.swf", "--topology", "leaves=3", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_the_command_runs_jobs_on_slots(tmp_path: Path):
-    told = command(tmp_path, "compare", "--slots", "8", "--share", "-p", "first,shared")
+    told = command(tmp_path, "simulate", "--slots", "8", "--share", "-p", "first,shared")
     assert told["first"]["mean_wait"] == 20
     assert told["shared"]["mean_wait"] == 0
     used = (600 * 12 + 300 * 3 + 200 * 2 + 2 * 100 * 10) / (600 * 48)
     assert [told[name]["utilisation"] for name in told] == pytest.approx([used, used])
     assert told["shared"]["held"] == pytest.approx(used)
     assert told["first"]["held"] > used + 0.1
-    one = command(
-        tmp_path, "simulate", "--slots", "8", "--share", "-p", "shared", "--jobs-csv", str(tmp_path / "j.csv")
-    )
+    one = command(tmp_path, "simulate", "--slots", "8", "--share", "-p", "shared", "-o", str(tmp_path / "j.csv"))
     assert one["slots"] == ["0-11", "12-14", "15 24", "25-34", "16-20 35-39"]
     asked = [row["requested_number_of_resources"] for row in csv.DictReader((tmp_path / "j.csv").open())]
     assert asked == ["12", "3", "2", "10", "10"]

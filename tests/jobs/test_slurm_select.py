@@ -64,7 +64,7 @@ def test_without_idle_nodes_of_the_cluster_nothing_is_chosen():
 def test_the_command_prints_a_host_list_for_slurm_and_reads_sinfo(tmp_path):
     states = "".join(f"{host} {'idle' if number % 2 else 'alloc'}\n" for number, host in enumerate(HOSTS))
     (tmp_path / "sinfo.txt").write_text(states)
-    words = ["slurm", "select", "-N", "4", "--cluster", SPEC, "--idle", str(tmp_path / "sinfo.txt")]
+    words = ["slurm", "select", "-N", "4", "--topology", SPEC, "--idle", str(tmp_path / "sinfo.txt")]
     done = command_line(*words)
     assert done.returncode == 0, done.stderr
     told = json.loads(command_line(*words, "--json").stdout)
@@ -87,8 +87,10 @@ def test_options_of_a_source_are_refused_without_one():
 
 def test_slurm_and_files_are_not_taken_together(tmp_path):
     (tmp_path / "jobs").write_text("a n1\n")
-    both = command_line("jobs", "allocate", "2", "--cluster", "leaves=4x4x1", "--running", tmp_path / "jobs", "--slurm")
+    both = command_line(
+        "jobs", "allocate", "2", "--topology", "leaves=4x4x1", "--running", tmp_path / "jobs", "--slurm"
+    )
     assert "expecting --slurm, or --running and --closed, got both" in both.stderr
     for words in ([tmp_path / "jobs", "--slurm"], []):
-        done = command_line("jobs", "check", *words, "--cluster", "leaves=4x4x1")
+        done = command_line("jobs", "check", *words, "--topology", "leaves=4x4x1")
         assert (done.returncode, "expecting a file of running jobs, or --slurm" in done.stderr) == (1, True)

@@ -239,7 +239,7 @@ def test_columns_that_name_no_ranks_are_refused(tmp_path):
 
 def test_the_command_says_its_guess_and_takes_the_columns(tmp_path):
     (tmp_path / "g").write_text("0 1 1000 8000\n1 0 1 90000000\n")
-    words = ("map", "--graph", tmp_path / "g", "--machine", "1:2", "--distances", "1:10")
+    words = ("map", tmp_path / "g", "--topology", "tree=1:2@1:10")
     assert "taken as src,dst,count,bytes" in command_line(*words).stderr
     assert "taken as" not in command_line(*words, "--columns", "src,dst,-,bytes").stderr
 

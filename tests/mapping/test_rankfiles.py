@@ -323,7 +323,7 @@ def test_a_job_maps_itself_onto_the_hosts_that_slurm_gave_it(folder, slurm):
     pairs = [(0, 4), (1, 5), (2, 6), (3, 7)]
     graph, path = folder / "halo.txt", folder / "job.map"
     graph.write_text("".join(f"{a} {b} 900\n{b} {a} 900\n" for a, b in pairs))
-    map_it = [sys.executable, "-m", "topompi", "map", "--graph", str(graph), "--topology", "XGFT(2; 2,2; 1,2)"]
+    map_it = [sys.executable, "-m", "topompi", "map", str(graph), "--topology", "XGFT(2; 2,2; 1,2)"]
     run_it = ["srun", "--ntasks=8", "--distribution=arbitrary", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]
     job = f"""
         {shlex.join(map_it)} --hosts "$SLURM_JOB_NODELIST" --format slurm -o {shlex.quote(str(path))} >&2 &&

@@ -67,7 +67,7 @@ def hosts_in(text):
 
 
 def test_partners_meet_on_a_node_and_the_gain_is_said(run, halo):
-    done = run("--graph", halo, "--topology", FABRIC, **JOB)
+    done = run(halo, "--topology", FABRIC, **JOB)
     hosts = hosts_in(done.out)
     assert [hosts[rank] for rank in range(4)] == [hosts[rank + 4] for rank in range(4)]
     assert Counter(hosts) == {f"h000{n}": 2 for n in range(4)}
@@ -81,8 +81,8 @@ def test_partners_meet_on_a_node_and_the_gain_is_said(run, halo):
 
 def test_json_has_the_same_figures_and_the_files_the_same_hosts(run, halo, tmp_path):
     files = {form: tmp_path / form for form in ("slurm", "rankfile5", "hydra")}
-    named = ["-o", files["slurm"], "--rankfile", files["rankfile5"], "--hydra", files["hydra"]]
-    done = run("--graph", halo, "--topology", FABRIC, "--json", *named, **JOB)
+    for form, path in files.items():
+        done = run(halo, "--topology", FABRIC, "--json", "--format", form, "-o", path, **JOB)
     told = json.loads(done.out)
     before, after = told["figures"]["maps"].values()
     assert (before["across_nodes"], before["across_leaves"], after["across_nodes"], after["across_leaves"]) == (
@@ -100,9 +100,9 @@ def test_json_has_the_same_figures_and_the_files_the_same_hosts(run, halo, tmp_p
 
 def test_unequal_slots_of_the_job_are_kept(run, halo):
     counts = {**JOB, "SLURM_TASKS_PER_NODE": "3,2(x2),1"}
-    hosts = hosts_in(run("--graph", halo, "--topology", FABRIC, **counts).out)
+    hosts = hosts_in(run(halo, "--topology", FABRIC, **counts).out)
     assert Counter(hosts) == {"h0000": 3, "h0001": 2, "h0002": 2, "h0003": 1}
-    fewer = hosts_in(run("--graph", halo, "--topology", FABRIC, "--slots", "2,2,4,1", **JOB).out)
+    fewer = hosts_in(run(halo, "--topology", FABRIC, "--slots", "2,2,4,1", **JOB).out)
     assert all(
         Counter(fewer)[host] <= most for host, most in zip([f"h000{n}" for n in range(4)], [2, 2, 4, 1], strict=True)
     )
@@ -111,9 +111,9 @@ def test_unequal_slots_of_the_job_are_kept(run, halo):
 @pytest.mark.parametrize(
     ("variables", "words", "warning"),
     [
-        ({}, [], "no --graph"),
-        ({"SLURM_NTASKS": "7"}, ["--graph", "HALO"], "expecting 7 ranks, as the job has tasks, got 8"),
-        ({}, ["--graph", "HALO", "-n", "5"], "holds at least 8 ranks, but 5 were asked for"),
+        ({}, [], "no PROFILE"),
+        ({"SLURM_NTASKS": "7"}, ["HALO"], "expecting 7 ranks, as the job has tasks, got 8"),
+        ({}, ["HALO", "-n", "5"], "holds at least 8 ranks, but 5 were asked for"),
     ],
 )
 def test_without_a_graph_that_fits_the_given_order_stays_with_a_warning(run, halo, variables, words, warning):
@@ -130,18 +130,18 @@ def test_without_a_graph_that_fits_the_given_order_stays_with_a_warning(run, hal
 def test_a_graph_that_cannot_be_read_is_an_error(run, tmp_path):
     (tmp_path / "damaged").write_text("0 1\n0 x y z\n")
     for graph, more in product((tmp_path / "none", tmp_path / "damaged", tmp_path), ((), ("-n", "4"))):
-        done = run("--graph", graph, *more, "-o", tmp_path / "hosts", **JOB)
+        done = run(graph, *more, "-o", tmp_path / "hosts", **JOB)
         assert (done.code, done.out) == (1, "")
         assert str(graph) in done.err
         assert not (tmp_path / "hosts").exists()
 
 
 def test_outside_an_allocation_the_error_names_the_options_that_replace_it(run, halo):
-    done = run("--graph", halo)
+    done = run(halo)
     assert done.code == 1
     assert "expecting an allocation of Slurm (SLURM_JOB_NODELIST, SLURM_TASKS_PER_NODE), got none" in done.err
     assert "--hosts LIST and --slots N replace it" in done.err
-    told = run("--graph", halo, "--hosts", "h[0000-0003]", "--slots", "2", "--topology", FABRIC)
+    told = run(halo, "--hosts", "h[0000-0003]", "--slots", "2", "--topology", FABRIC)
     assert Counter(hosts_in(told.out)) == {f"h000{n}": 2 for n in range(4)}
 
 
@@ -153,7 +153,7 @@ def test_outside_an_allocation_the_error_names_the_options_that_replace_it(run, 
         ({}, ["--hosts", "h[0-1]"], "expecting slots of the nodes or a number of tasks, got neither"),
         ({}, ["--hosts", "all"], "expecting names of nodes, got 'all'"),
         (JOB, ["--lfts", "x"], "expecting --topology beside --lfts"),
-        (JOB, ["--topology", "XGFT(1; 2; 1)", "--graph", "HALO"], "h0002"),
+        (JOB, ["--topology", "XGFT(1; 2; 1)", "HALO"], "h0002"),
     ],
 )
 def test_an_allocation_that_holds_no_such_job_is_an_error(run, halo, variables, words, error):
@@ -163,23 +163,23 @@ def test_an_allocation_that_holds_no_such_job_is_an_error(run, halo, variables, 
 
 
 def test_the_topology_is_that_of_auto_where_none_is_named(run, halo, tmp_path):
-    lone = run("--graph", halo, **{**JOB, "SLURM_JOB_ID": ""})
+    lone = run(halo, **{**JOB, "SLURM_JOB_ID": ""})
     assert lone.err.endswith("topology: nodes only: auto: no service, and no job of Slurm\n")
     assert "across leaf" not in lone.err
     script = tmp_path / "scontrol"
     script.write_text(f"#!/bin/sh\n/bin/cat <<'END'\n{SWITCHES}END\n")
     script.chmod(0o755)
-    done = run("--graph", halo, **JOB)
+    done = run(halo, **JOB)
     assert "across leaf switches 7,200 -> 0" in done.err
     assert done.err.endswith(f"topology: auto: scontrol show topology, {automatic.LACKS}\n")
-    absent = run("--graph", halo, **{**JOB, "SLURM_JOB_NODELIST": "h[0002-0005]"})
+    absent = run(halo, **{**JOB, "SLURM_JOB_NODELIST": "h[0002-0005]"})
     assert "topology: hosts only: 2 hosts are not in auto: scontrol show topology" in absent.err
     assert Counter(hosts_in(absent.out)) == {f"h000{n}": 2 for n in range(2, 6)}
 
 
 def test_a_service_comes_first_and_is_asked_for_the_nodes_of_the_job(run, halo):
     with running(Store(lambda: load_routes(FABRIC))) as (_, address):
-        done = run("--graph", halo, TOPOMPI_SERVER=str(address), **JOB)
+        done = run(halo, TOPOMPI_SERVER=str(address), **JOB)
     assert "across leaf switches 7,200 -> 0" in done.err
     assert done.err.endswith(f"topology: auto: {address}\n")
 
@@ -187,9 +187,9 @@ def test_a_service_comes_first_and_is_asked_for_the_nodes_of_the_job(run, halo):
 def test_the_switches_of_a_job_of_one_node_are_those_that_slurm_tells_it(run, halo):
     told = {"SLURM_TOPOLOGY_ADDR": "top.leaf1.h0002", "SLURM_TOPOLOGY_ADDR_PATTERN": "switch.switch.node"}
     one = {**JOB, "SLURM_JOB_NODELIST": "h0002", "SLURM_TASKS_PER_NODE": "8", "SLURMD_NODENAME": "h0002", **told}
-    assert f"topology: auto: {slurm_addresses.NAME}" in run("--graph", halo, **one).err
+    assert f"topology: auto: {slurm_addresses.NAME}" in run(halo, **one).err
     two = {**one, "SLURM_JOB_NODELIST": "h[0002-0003]", "SLURM_TASKS_PER_NODE": "4(x2)"}
-    assert slurm_addresses.NAME not in run("--graph", halo, **two).err  # another node's address is not known here
+    assert slurm_addresses.NAME not in run(halo, **two).err  # another node's address is not known here
 
 
 @examples(60)

@@ -276,9 +276,9 @@ def test_the_seconds_of_a_command_and_those_of_a_recording_have_different_names(
     path, page = tmp_path / "run.topoprof", tmp_path / "page.html"
     rows = [RankRows.of_rows(0, [(0, 1, 1, 8)]), RankRows.of_rows(1, [])]
     write_profile(Profile(2, "by hand", "app", 1.5, ("h0000", "h0001"), rows, moves=moves), path)
-    shown = CliRunner().invoke(app, ["profile", "show", str(path), "--topology", "XGFT(1; 2; 1)", "--no-hint"])
+    shown = CliRunner().invoke(app, ["profile", "show", str(path), "--topology", "XGFT(1; 2; 1)"])
     assert f"app: {timed}; method: by hand" in shown.stdout.splitlines()
-    CliRunner().invoke(app, ["profile", "report", str(path), "--topology", "XGFT(1; 2; 1)", "-o", str(page)])
+    CliRunner().invoke(app, ["profile", "export", str(path), "--topology", "XGFT(1; 2; 1)", "-o", str(page)])
     assert json.dumps(timed.split(" for ")[0] + " for") in page.read_text()
 
 
@@ -288,13 +288,13 @@ def test_a_profile_is_shown_as_was_asked_for_when_it_was_recorded_unless_another
     write_profile(Profile(4, "by hand", of_rank=rows, view=View("switch", "messages")), path)
 
     def shown(*more):
-        done = CliRunner().invoke(app, ["profile", "show", str(path), *options, "--json", "--no-hint", *more])
+        done = CliRunner().invoke(app, ["profile", "show", str(path), *options, "--json", *more])
         found = json.loads(done.stdout)
         return found["granularity"], found["count"], [row["sent"] for row in found["units"]]
 
     assert shown() == ("switch", "messages", [6, 6])
-    assert shown("--granularity", "process", "--count", "bytes") == ("process", "bytes", [100] * 4)
-    CliRunner().invoke(app, ["profile", "report", str(path), *options, "-o", str(tmp_path / "r.html")])
+    assert shown("--by", "process,bytes") == ("process", "bytes", [100] * 4)
+    CliRunner().invoke(app, ["profile", "export", str(path), *options, "-o", str(tmp_path / "r.html")])
     assert '"view":{"granularity":"switch","count":"messages"}' in (tmp_path / "r.html").read_text()
 
 
@@ -313,7 +313,7 @@ def test_a_profile_by_host_is_not_exported_as_one_by_rank(tmp_path):
 
 def test_a_wrong_granularity_is_refused_before_the_program_runs(tmp_path):
     program = [sys.executable, "-c", f"open({str(tmp_path / 'ran')!r}, 'w')"]
-    done = CliRunner().invoke(app, ["profile", "--granularity", "core", "--", *program])
+    done = CliRunner().invoke(app, ["profile", "--by", "core", "--", *program])
     assert "expecting a granularity of process, host, switch, got 'core'" in str(done.exception)
     assert not list(tmp_path.iterdir())
 
@@ -379,7 +379,7 @@ def test_pictures_of_two_runs_are_drawn_and_do_not_change(tmp_path):
     drawn = []
     for folder in ("a", "b"):
         options = ["--topology", "XGFT(2; 2,2; 1,1)", "-o", str(tmp_path / folder)]
-        done = CliRunner().invoke(app, ["profile", "plot", str(path), str(path.with_name("two.topoprof")), *options])
+        done = CliRunner().invoke(app, ["profile", "export", str(path), str(path.with_name("two.topoprof")), *options])
         assert done.exit_code == 0, done.output
         drawn.append({one.name: one.read_bytes() for one in (tmp_path / folder).iterdir()})
     assert drawn[0] == drawn[1]

@@ -53,7 +53,7 @@ def written(tmp_path, ranks, rows, names=("one", "two"), topology="XGFT(2; 2,2; 
         write_profile(Profile(ranks, "by hand", of_rank=rows), tmp_path / f"{name}.topoprof")
     options = ["--topology", topology, "-o", str(tmp_path / "r.html")]
     files = [str(tmp_path / f"{name}.topoprof") for name in names]
-    done = CliRunner().invoke(app, ["profile", "report", *files, *options])
+    done = CliRunner().invoke(app, ["profile", "export", *files, *options])
     assert done.exit_code == 0, done.output
     return (tmp_path / "r.html").read_text()
 

@@ -158,7 +158,11 @@ def test_a_table_of_leaves_in_csv_has_no_formulas(tmp_path):
     (tmp_path / "f.ibnetdiscover").write_text(ibnetdiscover("=1+1"), encoding="utf-8")
     rows = list(
         csv.DictReader(
-            io.StringIO(command_line("topology", "leaves", "f.ibnetdiscover", "--csv", folder=tmp_path).stdout)
+            io.StringIO(
+                command_line(
+                    "topology", "links", "--topology", "f.ibnetdiscover", "--by", "leaf", "--csv", folder=tmp_path
+                ).stdout
+            )
         )
     )
     assert any("'=1+1" in value for row in rows for value in row.values())

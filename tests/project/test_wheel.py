@@ -21,7 +21,7 @@ from tests.support import ROOT
 COMMANDS = (
     ("topology", "show", "xgft:4,4;1,2"),
     ("schedule", "allreduce", "--topology", "xgft:4,4;1,2", "--ppn", "2", "--bytes", "65536"),
-    ("map", "--graph", "pairs.txt", "--topology", "xgft:4,4;1,2", "--slots", "2"),
+    ("map", "pairs.txt", "--topology", "xgft:4,4;1,2", "--slots", "2"),
     ("why", "bcast", "1M", "--topology", "xgft:4,4;1,2", "--ppn", "4"),
     ("jobs", "--help"),
 )

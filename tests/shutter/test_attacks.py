@@ -406,7 +406,7 @@ def test_the_rights_of_the_unit_suffice_to_measure_jobs_of_users(tmp_path):
     bounded = ",".join(["-all", *(f"+{name.removeprefix('cap_')}" for name in rights)])
     log = tmp_path / "log"
     with of_user(ANN) as one, of_user(ANN) as two:
-        words = ["--log", str(log), "--user", str(ANN), "--every", "20", "--warm", "0"]
+        words = ["--log", str(log), "--user", str(ANN), "--every", "20", "--set", "warm=0"]
         words += ["--job", f"a=pgid:{one.pid}", "--job", f"b=pgid:{two.pid}"]
         held = ["setpriv", "--no-new-privs", f"--bounding-set={bounded}"]
         command = [*held, sys.executable, "-m", "topompi", "shutter", "run", *words]

@@ -21,7 +21,7 @@ from topompi.shutter.log import read_log
 from topompi.shutter.published import path_of
 
 COUNTING = "from topompi.shutter import progress\nwhile True: progress()"
-ONCE = ["--repeats", "1", "--length", "3.2"]
+ONCE = ["--set", "repeats=1", "--set", "length=3.2"]
 USERS = ["--user", "root"] if os.geteuid() == 0 else []
 
 
@@ -183,7 +183,7 @@ def resumed_in(log):
 
 
 def test_a_shutter_in_which_somebody_resumes_a_job_is_given_up(tmp_path):
-    log, words = tmp_path / "log", ("--every", "50", "--length", "100", "--repeats", "1")
+    log, words = tmp_path / "log", ("--every", "50", "--set", "length=100", "--set", "repeats=1")
     with jobs(BUSY, BUSY) as made, daemon(log, *named(made), *words):
 
         def given_up():
@@ -230,7 +230,7 @@ def test_connections_with_short_timeouts_between_jobs_survive(tmp_path):
     with program(TALK, "0", stdout=subprocess.PIPE) as server:
         port = server.stdout.readline().decode().strip()
         with program(TALK, port) as client:
-            words = ("--every", "5", "--length", "30", "--repeats", "1", "--source", "clock")
+            words = ("--every", "5", "--set", "length=30", "--set", "repeats=1", "--source", "clock")
             with daemon(log, *named([server, client]), *words):
                 eventually(lambda: sum(one.region == "during" for one in regions(log)) >= 20)
                 assert server.poll() is None
@@ -241,7 +241,7 @@ def test_connections_with_short_timeouts_between_jobs_survive(tmp_path):
 def test_a_signal_ends_the_daemon_and_its_watchdog_and_everything_runs(tmp_path, number):
     with (
         jobs(BUSY, BUSY) as made,
-        daemon(tmp_path / "log", *named(made), "--every", "1", "--length", "20", "--repeats", "1") as shutter,
+        daemon(tmp_path / "log", *named(made), "--every", "1", "--set", "length=20", "--set", "repeats=1") as shutter,
     ):
         eventually(lambda: any(state(one.pid) == "T" for one in made))
         dog = children(shutter.pid)
@@ -275,7 +275,7 @@ def test_without_its_watchdog_the_daemon_resumes_everything_and_ends(tmp_path):
 
 
 def test_the_watchdog_outlives_the_signals_that_end_daemons(tmp_path):
-    words = ("--every", "1", "--length", "50", "--repeats", "1")
+    words = ("--every", "1", "--set", "length=50", "--set", "repeats=1")
     with jobs(BUSY, BUSY) as made, daemon(tmp_path / "log", *named(made), *words) as shutter:
         eventually(lambda: len(regions(tmp_path / "log")) > 5)
         dog = children(shutter.pid)[0]
@@ -288,7 +288,7 @@ def test_the_watchdog_outlives_the_signals_that_end_daemons(tmp_path):
 
 
 def test_the_watchdog_resumes_the_jobs_of_a_daemon_that_was_stopped_in_a_shutter_and_the_shutter_is_given_up(tmp_path):
-    log, words = tmp_path / "log", ("--every", "1", "--length", "30")
+    log, words = tmp_path / "log", ("--every", "1", "--set", "length=30")
     with jobs(BUSY, BUSY) as made, daemon(log, *named(made), *words) as shutter:
         eventually(lambda: len(regions(log)) > 5)
         for _ in range(3):
@@ -359,7 +359,7 @@ def test_nothing_stays_stopped_and_no_signal_is_lost_when_the_daemon_is_killed_i
         ([], "expecting --job, --jobs or --cgroups, got none"),
         (["--job", "a"], "--job: expecting NAME=TARGET, got 'a'"),
         (["--job", "a=pgid:7", "--source", "x"], "expecting one of auto, perf, counter, calls, clock"),
-        (["--job", "a=pgid:7", "--length", "0"], "expecting length above 0"),
+        (["--job", "a=pgid:7", "--set", "length=0"], "expecting length above 0"),
         (["--job", "a=pgid:7", "--user", "nobody-of-this-name"], "expecting"),
         (["--job", "a=pgid:7", "--core", "100000"], "expecting a core of"),
     ],
@@ -447,7 +447,7 @@ def test_another_user_than_root_measures_his_jobs_and_is_refused_those_of_others
 
 def test_a_long_shutter_measures_the_job_again_after_it_has_run_alone_for_longer(tmp_path):
     log = tmp_path / "log"
-    with jobs(COUNTING, COUNTING) as made, daemon(log, *named(made), "--every", "20", "--warm-every", "0.1"):
+    with jobs(COUNTING, COUNTING) as made, daemon(log, *named(made), "--every", "20", "--set", "warm-every=0.1"):
         eventually(lambda: sum(one.region == "warm" for one in regions(log)) >= 2 * 10)
     runs = [list(run) for _, run in groupby(regions(log), key=lambda one: (one.region, one.job))]
     order = [(run[0].region, run[0].job, run) for run in runs]

@@ -65,7 +65,7 @@ def test_the_steps_of_slurm_jobs_are_measured_alone_and_run_on(slurm, numbers, t
     assert not pids_of(slurm, numbers[0]) & pids_of(slurm, numbers[1])
     log = tmp_path / "log"
     words = [word for name, number in zip("ab", numbers, strict=True) for word in ("--job", f"{name}=slurm:{number}")]
-    with daemon(log, "--source", "clock", "--every", "30", "--warm", "0", "--slurm", spool(slurm), *words):
+    with daemon(log, "--source", "clock", "--every", "30", "--set", "warm=0", "--slurm", spool(slurm), *words):
         eventually(lambda: has_begun(log) and {"a", "b"} <= measured_alone(log))
     for number in numbers:
         assert busy(number)

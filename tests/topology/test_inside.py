@@ -350,7 +350,7 @@ def test_the_command_draws_a_host_and_finds_it_in_a_fabric(tmp_path: Path) -> No
     report = f'Switch\t4 {leaf}\t# "leaf"\n[1]\t{host}[1](2c9030006dbf1)\t# "MT25408" lid 2 4xQDR\n\n'
     report += f'Ca\t2 {host}\t# "MT25408"\n[1](2c9030006dbf1)\t{leaf}[1]\t# lid 2 lmc 0 "leaf" lid 1 4xQDR\n'
     (tmp_path / "fabric").write_text(report)
-    done = command_line("topology", "inside", "old.xml", "--fabric", "fabric", folder=tmp_path)
+    done = command_line("topology", "inside", "old.xml", "--topology", "fabric", folder=tmp_path)
     assert done.stdout.splitlines() == [
         "old01: 2 packages, 1 NUMA node, 1 shared L3, 4 cores, 4 CPUs",
         "└── NUMA node 0: 4 cores, CPUs 0-3",

@@ -239,13 +239,13 @@ def test_the_commands_print_tables_json_and_csv(topompi, tmp_path: Path) -> None
 def test_diff_exits_with_1_where_asked_and_something_differs(topompi, tmp_path: Path) -> None:
     spec = "XGFT(2; 4,4; 1,2)"
     (tmp_path / "jobs.csv").write_text("a,h[0000-0004]\nb,h[0000-0001]\n")
-    done = topompi("diff", spec, "--without", "L2/0.1", "--jobs", tmp_path / "jobs.csv", "--exit-code")
+    done = topompi("diff", spec, "--without", "L2/0.1", "--jobs", tmp_path / "jobs.csv", "--check")
     assert done.code == 1
     assert "switches gone: 1: L2/0.1" in done.out
     assert "job a: 5 hosts" in done.out
     assert "job b" not in done.out  # it stays below one leaf
     assert topompi("diff", spec, "--without", "L2/0.1").code == 0
-    assert topompi("diff", spec, spec, "--exit-code").out == "nothing differs\n"
+    assert topompi("diff", spec, spec, "--check").out == "nothing differs\n"
     assert topompi("diff", spec).code == 1
 
 
@@ -289,7 +289,7 @@ def test_a_reported_uplink_at_ddr_is_flagged_and_links_sort_by_time(topompi) -> 
     report = shared_data("cases/A23-degraded/topo.txt")
     words = "note: 1 cable is slower than others like it: leaf0:41 - spine0:2 has 2 GB/s, others like it 12.5 GB/s\n"
     assert topompi("show", report).err == words
-    said = topompi("links", report, "--sort", "time", "--json")
+    said = topompi("links", report, "--by", "time", "--json")
     assert said.err == words
     rows = json.loads(said.out)["rows"]
     slow = [{row["from"], row["to"]} for row in rows if row["slower_than"] == 12.5e9]
@@ -298,7 +298,7 @@ def test_a_reported_uplink_at_ddr_is_flagged_and_links_sort_by_time(topompi) -> 
     assert (rows[0]["rate"], rows[0]["time"]) == (2e9, rows[0]["routes"] * 1e6 / 2e9)
     assert [row["time"] for row in rows] == sorted((row["time"] for row in rows), reverse=True)
     assert "slower than" in topompi("links", report).out
-    assert topompi("links", report, "--sort", "name").code == 1
+    assert topompi("links", report, "--by", "name").code == 1
 
 
 def test_an_exchanged_adapter_is_named_with_its_host(topompi, tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_an_exchanged_adapter_is_named_with_its_host(topompi, tmp_path: Path) ->
     before, after = tmp_path / "before", tmp_path / "after"
     before.write_text(text)
     after.write_text(text.replace("a010", "b010").replace("a011", "b011"))
-    said = topompi("diff", before, after, "--exit-code")
+    said = topompi("diff", before, after, "--check")
     assert said.code == 1
     names = [f"0x{guid:016x}" for guid in (0xA011, 0xB011)]
     assert f"adapters exchanged: 1: n1: {names[0]} → {names[1]}\n" in said.out
@@ -338,7 +338,7 @@ def test_a_cable_that_became_slower_is_named(topompi, tmp_path: Path) -> None:
     at = next(number for number, line in enumerate(lines) if line.startswith("[1]") and '"S-' in line)
     before.write_text(text)
     after.write_text("\n".join([*lines[:at], lines[at].replace(rate, "1x" + rate[2:]), *lines[at + 1 :]]))
-    said = topompi("diff", before, after, "--exit-code")
+    said = topompi("diff", before, after, "--check")
     assert said.code == 1
     assert "cables slower: 1: " in said.out
     assert "nothing differs" in topompi("diff", after, after).out

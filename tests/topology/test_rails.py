@@ -31,12 +31,12 @@ def shown(*words: object) -> dict:
 def test_reported_rails_give_the_same_leaves_in_all_views() -> None:
     report = shared_data(CASE)
     job = shown(report)["job"]
-    rows = json.loads(command_line("topology", "leaves", report, "--json").stdout)["rows"]
+    rows = json.loads(command_line("topology", "links", "--topology", report, "--by", "leaf", "--json").stdout)["rows"]
     assert job["leaf_switches"] == len(rows) == 3
     assert sorted(row["hosts"] for row in rows) == [4, 4, 5]
     assert job["hosts_per_leaf"] == {"4": 2, "5": 1}
     assert (job["hosts_sharing_links"], job["links_shared"]) == (0, 0)
-    assert json.loads(command_line("topology", "links", report, "--json").stdout)["rows"] == []
+    assert json.loads(command_line("topology", "links", "--topology", report, "--json").stdout)["rows"] == []
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_tables_and_computed_routes_lose_the_same_adapters(rails: list[list[int]
 def test_map_names_the_hosts_that_no_links_join(tmp_path: Path) -> None:
     folder = shared_data("cases/A32-disconnected")
     (tmp_path / "graph").write_text("0 1 100\n1 2 100\n2 3 100\n")
-    words = ("map", "--graph", tmp_path / "graph", "--topology", folder / "topology.conf", "-o", tmp_path / "out")
+    words = ("map", tmp_path / "graph", "--topology", folder / "topology.conf", "-o", tmp_path / "out")
     apart = command_line(*words, "--hosts", "node[1-3,17]")
     assert apart.returncode == 0, apart.stderr
     assert "no links join node17 to the other hosts; they count as farthest away" in apart.stderr
@@ -152,32 +152,29 @@ def test_map_names_the_hosts_that_no_links_join(tmp_path: Path) -> None:
 
 SOURCE_COMMANDS = {
     "show": ("topology", "show", "SOURCE", "--hosts", "n[1-4]"),
-    "links": ("topology", "links", "SOURCE", "--hosts", "n[1-4]"),
-    "leaves": ("topology", "leaves", "SOURCE", "--hosts", "n[1-4]"),
-    "route": ("topology", "route", "SOURCE", "n1", "n4"),
+    "links": ("topology", "links", "--topology", "SOURCE", "--hosts", "n[1-4]"),
+    "leaves": ("topology", "links", "--topology", "SOURCE", "--by", "leaf", "--hosts", "n[1-4]"),
+    "route": ("topology", "route", "--topology", "SOURCE", "n1", "n4"),
     "export": ("topology", "export", "SOURCE", "-o", "-"),
     "draw": ("topology", "draw", "SOURCE", "--hosts", "n[1-4]", "-o", "PLACE/f.svg"),
     "diff": ("topology", "diff", "SOURCE", "SOURCE", "--hosts", "n[1-4]"),
-    "jobs": ("topology", "jobs", "SOURCE", "PLACE/running"),
-    "map": ("map", "--graph", "PLACE/graph", "--topology", "SOURCE", "--hosts", "n[1-4]", "--slots", "1"),
-    "map compare": (
+    "map": ("map", "PLACE/graph", "--topology", "SOURCE", "--hosts", "n[1-4]", "--slots", "1"),
+    "map A B": (
         "map",
-        "compare",
-        "given",
-        "given",
-        "--graph",
         "PLACE/graph",
+        "given",
+        "given",
         "--topology",
         "SOURCE",
         "--hosts",
         "n[1-4]",
     ),
-    "allocate": ("jobs", "allocate", "2", "--cluster", "SOURCE", "--running", "PLACE/running", "--closed", "n3"),
-    "check": ("jobs", "check", "PLACE/running", "--cluster", "SOURCE"),
-    "simulate": ("jobs", "simulate", "PLACE/log", "--cluster", "SOURCE", "--json"),
+    "allocate": ("jobs", "allocate", "2", "--topology", "SOURCE", "--running", "PLACE/running", "--closed", "n3"),
+    "check": ("jobs", "check", "PLACE/running", "--topology", "SOURCE"),
+    "simulate": ("jobs", "simulate", "PLACE/log", "--topology", "SOURCE", "--json"),
     "schedule": ("schedule", "bcast", "-a", "binomial", "--topology", "SOURCE", "--hosts", "n[1-4]"),
     "why": ("why", "bcast", "64K", "--topology", "SOURCE", "--hosts", "n[1-4]"),
-    "compare": ("jobs", "compare", "PLACE/log", "--cluster", "SOURCE", "-p", "first"),
+    "compare": ("jobs", "simulate", "PLACE/log", "--topology", "SOURCE", "-p", "first"),
 }
 
 

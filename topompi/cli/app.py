@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -12,12 +12,26 @@ from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 from ..errors import TopompiError
+from .former import present_spelling
 from .terminal import HELP, guard_streams
 
 __all__ = ["COMMANDS", "app", "main", "with_late"]
 
 # For each command, by its name: its module and function (or group of subcommands), and its line in the general help.
 COMMANDS = {
+    "demo": (
+        "setup.demo:demo",
+        "Show in a minute what topompi does: a fabric, a job scattered over it, its traffic in the order given and "
+        "mapped.",
+    ),
+    "doctor": (
+        "setup.doctor:doctor",
+        "Examine this machine and this job: MPI, compiled parts, topology, hosts, Slurm, variables, emulation.",
+    ),
+    "topology": ("topology.app:app", "Fabrics, routes, and the inside of a host."),
+    "why": ("run.why:why", "Say what topompi would run for a call where nothing has been measured, and why."),
+    "map": ("map.app:make", "Place a program's ranks on a job's slots, as a file for its launcher."),
+    "profile": ("profile.app:app", "What a program really sends, by distance."),
     "schedule": (
         "schedule.app:schedule",
         "Make schedules of a collective, and show what they do to the network and what they cost.",
@@ -30,29 +44,11 @@ COMMANDS = {
         "run.probe:probe",
         "Measure which hosts of this job stand close together, and how much their links carry.",
     ),
-    "why": ("run.why:why", "Say what topompi would run for a call where nothing has been measured, and why."),
-    "demo": (
-        "setup.demo:demo",
-        "Show in a minute what topompi does: a fabric, a job scattered over it, its traffic in the order given and "
-        "mapped.",
+    "export": (
+        "run.export:export",
+        "Write a kit that runs a program well, or a file by which an MPI library knows its fastest algorithms.",
     ),
-    "doctor": (
-        "setup.doctor:doctor",
-        "Examine this machine and this job: MPI, compiled parts, topology, hosts, Slurm, variables, emulation.",
-    ),
-    "env": (
-        "setup.env:env",
-        "List every variable of the environment that topompi reads, with its value and where that comes from.",
-    ),
-    "topology": ("topology.app:app", "Fabrics, routes, and the inside of a host."),
-    "map": ("map.app:app", "Place a program's ranks on a job's slots, as a file for its launcher."),
-    "profile": ("profile.app:app", "What a program really sends, by distance."),
-    "launch-kit": (
-        "run.launchkit:launch_kit",
-        "Write a program's rank file, its MPI library's choice file and a script that runs it, into a folder.",
-    ),
-    "export": ("run.export:app", "Files that MPI libraries read themselves."),
-    "slurm": ("slurm.app:app", "Beside Slurm: its topology file, nodes for jobs, places for tasks, a bridge, a page."),
+    "slurm": ("slurm.app:app", "Beside Slurm: nodes for jobs, places for tasks, a bridge, a page."),
     "jobs": ("jobs.app:app", "Many jobs on one machine: queues, allocation of nodes, isolation."),
     "colocate": (
         "colocate.app:app",
@@ -62,53 +58,24 @@ COMMANDS = {
 }
 
 
-class _WhenAsked(MutableMapping[str, Any]):
-    """A mapping of the commands by name, in which a command's module is imported at the command's first look-up.
-
-    :param late: module and function (``module:function``) of each command that is imported later, by name.
-    :param made: commands that are there already, by name; they are listed first.
-    """
-
-    def __init__(self, late: Mapping[str, str], made: Mapping[str, Any]) -> None:
-        self._late, self._made, self._names = late, dict(made), (*made, *late)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._made and name in self._late:
-            module, _, function = self._late[name].partition(":")
-            self._made[name] = _command(name, getattr(import_module(f"{__package__}.{module}"), function))
-        return self._made[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def _command(name: str, found: Any) -> Any:
-    """Convert a function, or a typer group, to a click command.
+def _command(name: str, place: str) -> Any:
+    """Import a command, and convert it from a function or a typer group to what click runs.
 
     :param name: name of the command.
-    :param found: the function or the group.
+    :param place: its module and function or group, ``module:function``, in this package.
     """
-    group = found
+    module, _, function = place.partition(":")
+    group = found = getattr(import_module(f"{__package__}.{module}"), function)
     if not isinstance(found, typer.Typer):
         group = typer.Typer(add_completion=False)
         group.command(name=name)(found)
-    group.info.name, group._add_completion = name, False
     made = typer.main.get_command(group)
     made.name = name
     return made
 
 
 def with_late(late: Mapping[str, str]) -> type[TyperGroup]:
-    """Make a group of commands of which some are imported when they are asked for, after the others in its help.
+    """Make a group in which some commands are imported when they are asked for; its help lists them after the others.
 
     :param late: module and function (``module:function``) of each of these commands, by name.
     """
@@ -118,17 +85,22 @@ def with_late(late: Mapping[str, str]) -> type[TyperGroup]:
 
         def __init__(self, **settings: Any) -> None:
             super().__init__(**settings)
-            self.commands = _WhenAsked(late, self.commands)
+            self.waiting: dict[str, str] = dict(late)
+            self.commands = {**self.commands, **{name: TyperCommand(name) for name in late}}
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            if (place := self.waiting.pop(cmd_name, None)) is not None:
+                self.commands[cmd_name] = _command(cmd_name, place)
+            return super().get_command(ctx, cmd_name)
 
     return Group
 
 
-class _Commands(TyperGroup):
-    """The group of all commands, which lists the commands in its help without importing their modules."""
+_Late: Any = with_late({name: place for name, (place, _) in COMMANDS.items()})
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = _WhenAsked({name: place for name, (place, _) in COMMANDS.items()}, {})
+
+class _Commands(_Late):  # type: ignore[misc]  # a class that a function made
+    """The group of all commands, which lists the commands in its help without importing their modules."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the whole command line.
@@ -136,18 +108,31 @@ class _Commands(TyperGroup):
         :param ctx: context of the call.
         :param formatter: formatter that receives the text.
         """
-        whole = self.commands
-        self.commands = {name: TyperCommand(name, help=words) for name, (_, words) in COMMANDS.items()}
+        for name in self.waiting:
+            self.commands[name].help = COMMANDS[name][1]
+        self.waiting: dict[str, str] = {}
+        super().format_help(ctx, formatter)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; a former spelling ends with exit code 2 and one line that says the present one.
+
+        :param ctx: context of the call.
+        """
         try:
-            super().format_help(ctx, formatter)
-        finally:
-            self.commands = whole
+            return super().invoke(ctx)
+        except Exception as error:  # click's or typer's own classes, whichever brings them
+            words = present_spelling(error)
+            if words is None:
+                raise
+            print(f"topompi: {words}", file=sys.stderr)
+            raise typer.Exit(2) from None
 
 
 app = typer.Typer(
     cls=_Commands,
     name="topompi",
     help="MPI that knows the network: look at fabrics, routes and a job's place in them.",
+    epilog="The page docs/tutorial.md shows in ten minutes what to do first.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings=HELP,

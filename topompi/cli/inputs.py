@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
@@ -14,24 +14,32 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from ..errors import SourceError, TopompiError
+from ..inputs.pairs import read_pairs
 from ..topology import Discovery, Report, Routes, TopologyInterface, load
 from ..topology.hostnames import require_joined
 from ..topology.hostnaming import HostNaming, naming_of
 from .hosts import HOSTS_HELP
+from .quantities import COUNT, PER_HOST, Quantity, parse_bytes
 from .terminal import console
 
 __all__ = [
     "Adapters",
     "AsJson",
     "ClusterName",
+    "First",
     "GraphColumns",
     "Hosts",
     "JobOnFabric",
     "Lfts",
     "Partial",
+    "Ppn",
     "Reading",
+    "Recording",
+    "Settings",
     "Source",
+    "Topology",
     "Without",
+    "drawings",
     "grouped",
     "job_view",
     "list_findings",
@@ -39,14 +47,30 @@ __all__ = [
     "reporting",
     "require_source",
     "routes_of",
+    "settings_of",
+    "topology",
 ]
 
 T = TypeVar("T")
 
 _SOURCES = "A topology file, directory or archive, a synthetic fabric in words, or your own module:function."
-Source = Annotated[str, typer.Argument(help=_SOURCES)]
+TOPOLOGY = "TOPOMPI_TOPOLOGY"  # variable of the environment that stands for the option or the argument
+Source = Annotated[str, typer.Argument(help=_SOURCES, envvar=TOPOLOGY)]
+
+
+def topology(words: str) -> Any:
+    """Declare the option ``--topology``.
+
+    :param words: help, which says what stands for a topology that is not given.
+    """
+    return typer.Option("--topology", metavar="SOURCE", envvar=TOPOLOGY, help=words)
+
+
+Topology = Annotated[str, topology("A topology source, as for topompi topology show.")]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
 Hosts = Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)]
+First = Annotated[int | None, COUNT("--first", help="Only the first jobs of the log.")]
+Ppn = Annotated[int, PER_HOST("--ppn", help="Ranks on each host.")]
 _COLUMNS = (
     "Of a table in a graph's file: matrix, list, or a list's columns: src,dst,bytes, src,dst,count,bytes; - skips one."
 )
@@ -54,6 +78,9 @@ GraphColumns = Annotated[str | None, typer.Option("--columns", help=_COLUMNS)]
 Partial = Annotated[bool, typer.Option("--partial", help="Continue with what is sound, and list the rest.")]
 _WITHOUT = "A switch that is down, by id or name, or SWITCH:PORT for a cable; may be given several times."
 Without = Annotated[list[str] | None, typer.Option("--without", metavar="SWITCH", help=_WITHOUT)]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting: see below.")]
+_PROFILE = "What each rank sends to each: a profile, or another file with a communication graph."
+Recording = Annotated[Path | None, typer.Argument(metavar="PROFILE", help=_PROFILE)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _CLUSTER_NAME = "Of several clusters in an output of Slurm, the one that is read; with --slurm, the one that is asked."
 ClusterName = Annotated[str | None, typer.Option("--cluster-name", metavar="NAME", help=_CLUSTER_NAME)]
@@ -164,30 +191,27 @@ class Reading(Adapters):
 
 @dataclass(frozen=True)
 class JobOnFabric:
-    """Options that name a topology, a job's hosts, and switches and cables that are down.
+    """Options that name a job's hosts on a topology, and switches and cables that are down.
 
-    :param source: topology source.
     :param lfts: path of the forwarding tables, if they are separate from the source; else None.
     :param hosts: value of ``--hosts``, see `find_hosts`.
     :param down: switches (by id or name) and cables (SWITCH:PORT) that are down; None if all work.
     """
 
-    source: Source
     lfts: Lfts = None
     hosts: Hosts = None
     down: Without = None
 
 
-def require_source(source: str | None, lfts: Path | None, how: Adapters, option: str = "--cluster") -> None:
+def require_source(source: str | None, lfts: Path | None, how: Adapters) -> None:
     """Raise an error if options for the reading of a topology source are given, and no source.
 
     :param source: the source; None if Slurm's switches replace it.
     :param lfts: path of forwarding tables.
     :param how: options for the reading.
-    :param option: name of the option for the source.
     """
     if source is None and (lfts or how.rails or how.names or how.rule):
-        raise SourceError(f"expecting {option} beside --lfts, --rails, --names and --name-rule, got none")
+        raise SourceError("expecting --topology beside --lfts, --rails, --names and --name-rule, got none")
 
 
 @contextmanager
@@ -247,6 +271,40 @@ def routes_of(discovery: Discovery, rails: Sequence[str] | None = None, down: Se
 
     assert discovery.routes is not None  # load() always sets them
     return without(select_rails(discovery.routes, rails or [], discovery.devices), down or [])
+
+
+def settings_of(
+    texts: Sequence[str] | None, known: Mapping[str, tuple[Quantity, float | None]], error: type[TopompiError]
+) -> dict[str, Any]:
+    """Return the value of each setting, from ``--set`` or the default.
+
+    :param texts: values of ``--set``, each NAME=VALUE, or several of these with commas; None if there are none.
+    :param known: kind of number, and default, of each setting by its name.
+    :param error: class of the error that is raised if a name is unknown, or a value is out of bounds.
+    """
+    found = {name: default for name, (_, default) in known.items()}
+    parts = [part for text in texts or () for part in text.split(",")]
+    for name, text in read_pairs(parts, "--set", "NAME=VALUE", error).items():
+        if name not in known:
+            raise error(f"--set: expecting a setting of {', '.join(known)}, got {name!r:.60}")
+        kind = known[name][0]
+        found[name] = parse_bytes(text, f"--set {name}", error) if kind.in_bytes else kind.parse(text, name, error)
+    return found
+
+
+def drawings(texts: Sequence[str] | None, kinds: Mapping[str, Callable[[Path], Any]]) -> dict[str, Path]:
+    """Return the picture's file of each kind that ``--draw`` asks for, after a check of its name.
+
+    :param texts: values of ``--draw``: FILE for the first kind, or KIND=FILE; None if there are none.
+    :param kinds: function that checks the name of a file, by the kind of the picture.
+    """
+    found: dict[str, Path] = {}
+    for text in texts or ():
+        kind, equals, file = text.partition("=")
+        kind, file = (kind, file) if equals and kind in kinds else (next(iter(kinds)), text)
+        found[kind] = Path(file)
+        kinds[kind](found[kind])
+    return found
 
 
 def list_findings(report: Report) -> None:

@@ -34,10 +34,12 @@ class Quantity:
 
     :param least: least value.
     :param most: largest value.
+    :param in_bytes: whether a text may have a unit, as for `parse_bytes`.
     """
 
     least: float
     most: float
+    in_bytes: bool = False
 
     def __call__(self, *names: str, **settings: Any) -> Any:
         """Declare an option, or an argument if the first setting is ``argument=True``.
@@ -47,6 +49,23 @@ class Quantity:
         """
         declared = typer.Argument if settings.pop("argument", False) else typer.Option
         return declared(*names, **{"min": self.least, "max": self.most, "callback": _number, **settings})
+
+    def parse(self, text: str, name: str, error: type[TopompiError]) -> float:
+        """Convert the text of a setting to a number.
+
+        :param text: the text.
+        :param name: name of the setting, for the error message.
+        :param error: class of the error that is raised if the text is no number within the bounds.
+        """
+        whole = isinstance(self.least, int)
+        try:
+            value = int(text) if whole else float(text)
+        except ValueError:
+            value = math.nan
+        if not self.least <= value <= self.most:
+            words = f"{'whole number' if whole else 'number'} from {self.least:g} to {self.most:g}"
+            raise error(f"--set {name}: expecting a {words}, got {text!r:.60}")
+        return value
 
 
 def _number(value: float | None) -> float | None:
@@ -59,7 +78,7 @@ RANKS = Quantity(1, (1 << 31) - 1)  # an int of MPI
 HOSTS = Quantity(1, 1 << 24)
 PER_HOST = Quantity(1, 1 << 16)  # ranks, slots or processors of a host; Slurm counts them with 16 bits
 COUNT = Quantity(1, 10**9)
-BYTES = Quantity(0, 1 << 50)
+BYTES = Quantity(0, 1 << 50, in_bytes=True)
 SECONDS = Quantity(0.0, 1e9)
 MILLISECONDS = Quantity(0.0, 1e9)
 RATE = Quantity(1e-9, 1e9)  # GB/s

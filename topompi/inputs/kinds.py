@@ -60,12 +60,12 @@ _TEXT: tuple[tuple[str, ...], ...] = (
     (r"-- Schedd: |ID\s+OWNER\s+SUBMITTED\s+RUN_TIME", _RUNNING.format("a report of HTCondor (condor_q)")),
     (
         r"cpu_index_using\s*:|overlapping_rs\s*:|rank\s*:\s*\{?\d[\d,\s-]{0,99}\}?\s*:\s*\{",
-        "an explicit resource file (ERF) of jsrun, which maps ranks: topompi map compare reads it",
+        "an explicit resource file (ERF) of jsrun, which maps ranks: topompi map PROFILE A B reads it",
         "RankFileError",
     ),
     (
         r"rank\s+\d+\s*=\s*\S+",
-        "a rank file of Open MPI: topompi map compare reads it",
+        "a rank file of Open MPI: topompi map PROFILE A B reads it",
         "RankFileError",
         "MapCommandError",
     ),
@@ -98,7 +98,7 @@ _TEXT: tuple[tuple[str, ...], ...] = (
     ),
     (
         r"(tleaf|cmplt|hcub|mesh[23]?D|torus[23]?D)[ \t]+\d",
-        "an architecture of Scotch: give it with --machine 2:2 --distances 10:100, lowest level first",
+        "an architecture of Scotch: give it as --topology tree=2:2@10:100, lowest level first",
     ),
     (
         r"0\n\d+[ \t]+\d+\n[01][ \t]+[01]{3}[ \t]*\n",

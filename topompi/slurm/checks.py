@@ -25,7 +25,7 @@ __all__ = ["ABSENT", "FAULT", "OK", "Check", "check_slurm"]
 OK, ABSENT, FAULT = "ok", "absent", "fault"
 Check = tuple[str, str, str]  # name of what was checked, state (OK, ABSENT or FAULT), and a line with a remedy
 
-_WRITE = "topompi slurm topology SOURCE -o topology.conf, and TopologyPlugin=topology/tree"
+_WRITE = "topompi topology export SOURCE -o topology.conf, and TopologyPlugin=topology/tree"
 _FLAT = {"", "topology/none", "topology/default", "topology/flat"}
 
 

@@ -116,7 +116,7 @@ class Bridge:
         """
         policy, found = self._planner.policy, self._controller.snapshot().up
         if missing := [name for name in (policy.door, policy.run, policy.usual) if name not in found]:
-            hint = "topompi slurm setup prints the lines for slurm.conf"
+            hint = "topompi slurm bridge --setup prints the lines for slurm.conf"
             raise SettingError(f"bridge: expecting the partitions {', '.join(missing)} in Slurm, got none: {hint}")
 
     def make_pass(self) -> None:

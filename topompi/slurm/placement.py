@@ -135,7 +135,7 @@ def fitting_graph(
     :raises TopompiError: if the graph cannot be read.
     """
     if path is None:
-        return None, "no --graph"
+        return None, "no PROFILE"
     try:
         graph = read_graph(path, size, columns, notes)
     except TopompiError as error:

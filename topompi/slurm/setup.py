@@ -64,7 +64,7 @@ To begin
   1. Add the lines above to slurm.conf, and change Default=YES of the partition {usual} to NO.
   2. Store the guard as job_submit.lua beside slurm.conf and set JobSubmitPlugins=lua; skip it if you trust your users.
   3. scontrol reconfigure. From now on jobs of the default partition {door} start by Slurm's own placement.
-  4. Look first: topompi slurm bridge --dry-run --policy isolated --cluster SOURCE
+  4. Look first: topompi slurm bridge --dry-run --policy isolated --topology SOURCE
   5. Store the unit as /etc/systemd/system/topompi-bridge.service; systemctl enable --now topompi-bridge
 
 To undo

@@ -43,7 +43,7 @@ def test_ranks_that_would_sleep_are_kept_awake_or_make_the_tree_doubtful(woken):
     code = (
         "from topompi.probe import measuring\n"
         f"{keep}import sys\n"
-        "sys.argv = ['topompi', 'probe', '--hosts', 'a,b', '--no-rates', '--json', '--seconds', '3']\n"
+        "sys.argv = ['topompi', 'probe', '--hosts', 'a,b', '--json', '--seconds', '3']\n"
         "from topompi.cli import main; main()\n"
     )
     done = run_mpi(2, "-c", code, env=NAPPING)
@@ -103,7 +103,7 @@ def test_a_job_is_probed_and_its_fabric_written(tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_said_once():
-    done = run_mpi(2, "-m", "topompi", "probe", "--hosts", "a,b", "--no-rates", "--seconds", "10", "-o", "/nowhere/f")
+    done = run_mpi(2, "-m", "topompi", "probe", "--hosts", "a,b", "--seconds", "10", "-o", "/nowhere/f")
     assert done.returncode != 0
     assert done.stderr.count("topompi: /nowhere/f: cannot be written") == 1
     assert "Traceback" not in done.stderr

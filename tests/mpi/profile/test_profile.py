@@ -29,7 +29,7 @@ def recorded(tmp_path, program, ranks=4):
     """Run a program under the command; its profile."""
     (tmp_path / "program.py").write_text(program)
     command = [*mpirun(), "-n", str(ranks), sys.executable, str(tmp_path / "program.py")]
-    options = ["--granularity", "switch", "--count", "messages", "-o", str(tmp_path / "run.topoprof")]
+    options = ["--by", "switch,messages", "-o", str(tmp_path / "run.topoprof")]
     done = CliRunner().invoke(app, ["profile", *options, "--", *command])
     return done, tmp_path / "run.topoprof"
 

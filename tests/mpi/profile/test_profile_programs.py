@@ -98,7 +98,7 @@ def test_two_placements_of_one_alltoall_on_a_real_fabric_stand_in_one_picture(tm
     assert sum(one.volume for one in found["far"] if one.hops == hops.max()) >= 14 * 800  # to and from the first host
     options = ["--topology", str(fabric), "-o", str(tmp_path / "pictures")]
     files = [str(tmp_path / f"{name}.topoprof") for name in found]
-    done = CliRunner().invoke(app, ["profile", "plot", *files, *options])
+    done = CliRunner().invoke(app, ["profile", "export", *files, *options])
     assert done.exit_code == 0, done.output
     picture = (tmp_path / "pictures" / "comparison.svg").read_text()
     assert picture.count("<!-- near -->") == picture.count("<!-- far -->") == 1

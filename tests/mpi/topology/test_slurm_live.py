@@ -56,7 +56,17 @@ def test_a_service_comes_first_and_one_that_is_away_is_named(slurm, tmp_path) ->
     source.write_text(f"SwitchName=all Nodes={','.join(slurm.hosts)}\n")
     address = f"unix:{tmp_path / 'socket'}"
     task = ["srun", "--nodes=1", "--ntasks=1", sys.executable, "-c", TASK]
-    serve = [sys.executable, "-m", "topompi", "topology", "serve", str(source), "--unix", str(tmp_path / "socket")]
+    serve = [
+        sys.executable,
+        "-m",
+        "topompi",
+        "topology",
+        "serve",
+        "--topology",
+        str(source),
+        "--listen",
+        f"unix:{tmp_path / 'socket'}",
+    ]
     with subprocess.Popen(serve, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
         try:
             wait_until((tmp_path / "socket").exists, 30)
@@ -109,7 +119,7 @@ def test_select_asks_slurm_for_idle_nodes_and_its_list_is_taken(slurm):
 
 def test_allocate_and_check_ask_slurm_for_jobs_and_closed_nodes(slurm):
     jobs = [sys.executable, "-m", "topompi", "jobs"]
-    tree = ["--cluster", str(slurm.folder / "topology.conf"), "--slurm"]
+    tree = ["--topology", str(slurm.folder / "topology.conf"), "--slurm"]
     free = slurm.run([*jobs, "allocate", "4", *tree])
     assert (free.returncode, free.stdout.splitlines()[0]) == (0, "h[0000-0003]"), free.stderr
     hold = ["salloc", "--quiet", "--nodelist=h[0001-0002]", "--exclusive"]

@@ -84,14 +84,17 @@ def pairs(tmp_path):
 )
 def test_place_reads_its_allocation_and_srun_and_mpirun_obey(slurm, tmp_path, pairs, options, slots):
     hosts, ranks, hydra, figures = (tmp_path / name for name in ("hosts", "ranks", "hydra", "figures"))
-    place = [*TOPOMPI, "slurm", "place", "--graph", str(pairs(sum(slots))), "--json"]
-    place += ["-o", str(hosts), "--rankfile", str(ranks), "--hydra", str(hydra)]
+    place = [*TOPOMPI, "slurm", "place", str(pairs(sum(slots))), "--json"]
+    other = [
+        " ".join([*place, "--format", form, "-o", str(path)]) for form, path in (("rankfile5", ranks), ("hydra", hydra))
+    ]
+    place += ["-o", str(hosts)]
     start, *_ = mpirun()
     if "--allow-run-as-root" in mpirun():
         start += f" --allow-run-as-root --map-by rankfile:file={ranks} --bind-to none"
     else:
         start += f" -f {hydra} -rankmap $(sed -n 's/^# rankmap //p' {hydra}) -n {sum(slots)}"
-    lines = [f"{' '.join(place)} > {figures}", f"SLURM_HOSTFILE={hosts} srun -m arbitrary sh -c '{WHERE}'"]
+    lines = [*other, f"{' '.join(place)} > {figures}", f"SLURM_HOSTFILE={hosts} srun -m arbitrary sh -c '{WHERE}'"]
     lines.append(f"{start} sh -c 'echo mpirun $OMPI_COMM_WORLD_RANK$PMI_RANK $(hostname)'")
     said = slurm.job(["sh", "-ec", "\n".join(lines)], options=options)
     told = json.loads(figures.read_text())

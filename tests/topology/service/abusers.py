@@ -164,11 +164,11 @@ def measure(address: Address, hosts: list[str], seconds: float) -> list[str]:
 @contextmanager
 def serving(source: str, unix: bool) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
     """Start a service as a process; provide its address and the process."""
-    words = [sys.executable, "-m", "topompi", "topology", "serve", source]
+    words = [sys.executable, "-m", "topompi", "topology", "serve", "--topology", source]
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
         os.chmod(folder, 0o755)
-        listen = ["--unix", f"{folder}/socket"] if unix else ["--listen", "127.0.0.1:0"]
-        with subprocess.Popen([*words, *listen, "--clients", str(CLIENTS)], stderr=log) as process:
+        listen = ["--listen", f"unix:{folder}/socket"] if unix else ["--listen", "127.0.0.1:0"]
+        with subprocess.Popen([*words, *listen, "--set", f"clients={CLIENTS}"], stderr=log) as process:
             try:
                 yield _address(log.fileno(), process), process
             finally:

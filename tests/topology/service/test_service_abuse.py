@@ -138,7 +138,7 @@ def test_while_some_users_abuse_the_service_every_client_of_another_one_is_answe
 
 @contextmanager
 def service_process(address: str = "127.0.0.1:0") -> Iterator[tuple[subprocess.Popen[str], Address]]:
-    words = [sys.executable, "-m", "topompi", "topology", "serve", str(REPORT), "--lfts", str(TABLES)]
+    words = [sys.executable, "-m", "topompi", "topology", "serve", "--topology", str(REPORT), "--lfts", str(TABLES)]
     with subprocess.Popen([*words, "--listen", address], stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

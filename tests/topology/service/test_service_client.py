@@ -144,19 +144,19 @@ def test_addresses_beyond_this_host_are_told_apart(host: str, local: bool) -> No
 
 def test_a_question_about_health_fails_where_the_service_is_stale(routes, capsys) -> None:
     with running(Store(lambda: routes)) as (service, address):
-        query(None, str(address), health=True, counters=False, generation=False)
+        query("health", str(address))
         assert json.loads(capsys.readouterr().out)["status"] == "ok"
         service.store.problem = "tables break off"
         assert raw(address, b"GET /health HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503 ")
         with pytest.raises(SystemExit, match="1"):
-            query(None, str(address), health=True, counters=False, generation=False)
+            query("health", str(address))
         assert json.loads(capsys.readouterr().out)["problem"] == "tables break off"
-        query(None, str(address), health=False, counters=True, generation=False)
+        query("counters", str(address))
         assert json.loads(capsys.readouterr().out)["requests"] == 3
         with pytest.raises(ServiceError, match=r"expecting a host of .*, got 'nowhere'"):
-            query("nowhere:h0000", str(address), health=False, counters=False, generation=False)
-        with pytest.raises(ServiceError, match="expecting one of A:B, --health, --counters, --generation"):
-            query("a:b", str(address), health=True, counters=False, generation=False)
+            query("nowhere:h0000", str(address))
+        with pytest.raises(ServiceError, match="expecting one of A:B, health, counters, generation"):
+            query("ab", str(address))
 
 
 def run_query(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -180,10 +180,10 @@ finally:
     ("words", "code", "said"),
     [
         (["h0000:h0000"], 0, "h0000 h0000"),
-        (["--health"], 0, '"status": "ok"'),
-        (["--generation"], 0, '"digest"'),
+        (["health"], 0, '"status": "ok"'),
+        (["generation"], 0, '"digest"'),
         (["h0000:nowhere"], 1, "expecting a host of"),
-        (["h0000:h0001", "--health"], 1, "expecting one of A:B, --health, --counters, --generation"),
+        (["h0000"], 1, "expecting one of A:B, health, counters, generation"),
     ],
 )
 def test_a_question_imports_nothing_heavy(served, words: list[str], code: int, said: str) -> None:
@@ -202,7 +202,7 @@ def test_a_question_in_unusual_words_is_left_to_the_whole_command_line(served) -
 def test_the_command_serves_reads_again_and_drains(tmp_path, routes) -> None:
     path = tmp_path / "topology.sock"
     first, other = routes.fabric.hosts[0], routes.fabric.hosts[40]
-    with command(REPORT, "--lfts", TABLES, "--unix", path) as (process, event):
+    with command(REPORT, "--lfts", TABLES, "--listen", f"unix:{path}") as (process, event):
         assert event["event"] == "serving"
         server = event["addresses"][0]
         done = run_query(f"{first}:{other}", "--server", server)
@@ -225,22 +225,32 @@ def test_the_command_serves_reads_again_and_drains(tmp_path, routes) -> None:
 
 def test_a_service_that_was_killed_is_back_at_its_addresses_and_its_clients_with_it(tmp_path, routes) -> None:
     path = tmp_path / "topology.sock"
-    with command(REPORT, "--lfts", TABLES, "--unix", path, "--listen", "127.0.0.1:0") as (process, event):
+    with command(REPORT, "--lfts", TABLES, "--listen", f"unix:{path}", "--listen", "127.0.0.1:0") as (process, event):
         port = event["addresses"][1].rpartition(":")[2]
         process.kill()
         process.wait(10)
     assert path.exists()
-    with command(REPORT, "--lfts", TABLES, "--unix", path, "--listen", f"127.0.0.1:{port}") as (_, event):
+    with command(REPORT, "--lfts", TABLES, "--listen", f"unix:{path}", "--listen", f"127.0.0.1:{port}") as (_, event):
         for server in event["addresses"]:
             assert load(server, hosts=routes.fabric.hosts[:2]).fabric.num_hosts == 2
-        words = [sys.executable, "-m", "topompi", "topology", "serve", str(REPORT), "--unix", str(path)]
+        words = [
+            sys.executable,
+            "-m",
+            "topompi",
+            "topology",
+            "serve",
+            "--topology",
+            str(REPORT),
+            "--listen",
+            f"unix:{path}",
+        ]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60)
         assert done.returncode == 1
         assert f"unix:{path}: expecting a path that no service listens at" in done.stderr
 
 
 def test_a_source_that_cannot_be_read_is_one_line_and_exit_code_1() -> None:
-    words = [sys.executable, "-m", "topompi", "topology", "serve", "/no/such/file"]
+    words = [sys.executable, "-m", "topompi", "topology", "serve", "--topology", "/no/such/file"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1

@@ -134,7 +134,18 @@ def test_five_thousand_queries_a_second_go_on_while_cables_are_pulled_and_none_f
         answers = dict(
             zip((f"{a}:{b}" for a, b in pairs), zip(traced(simulation, pairs), after, strict=True), strict=True)
         )
-        words = [sys.executable, "-m", "topompi", "topology", "serve", str(report), "--lfts", str(dump), "--watch"]
+        words = [
+            sys.executable,
+            "-m",
+            "topompi",
+            "topology",
+            "serve",
+            "--topology",
+            str(report),
+            "--lfts",
+            str(dump),
+            "--watch",
+        ]
         log = tmp_path / "log"
         with log.open("w") as output, subprocess.Popen([*words, "--listen", "127.0.0.1:0"], stderr=output) as process:
             try:

@@ -40,9 +40,9 @@ def printed(monkeypatch: pytest.MonkeyPatch, *options: str) -> dict[str, list[st
 
 
 def test_the_unit_starts_the_same_service_from_anywhere(monkeypatch) -> None:
-    found = printed(monkeypatch, "--watch", "--unix", "/run/topompi/topology.sock", "--clients", "100")
-    tables = ["--lfts=" + str(TABLES), "--watch", "--unix", "/run/topompi/topology.sock", "--clients", "100"]
-    start = [sys.executable, "-P", "-m", "topompi", "topology", "serve", str(REPORT), *tables]
+    found = printed(monkeypatch, "--watch", "--listen", "unix:/run/topompi/topology.sock", "--set", "clients=100")
+    tables = ["--lfts=" + str(TABLES), "--watch", "--listen", "unix:/run/topompi/topology.sock", "--set", "clients=100"]
+    start = [sys.executable, "-P", "-m", "topompi", "topology", "serve", "--topology", str(REPORT), *tables]
     assert shlex.split(found["ExecStart"][0]) == start
     assert found["RuntimeDirectory"] == ["topompi"]
     assert found["LimitNOFILE"] == [str(100 + unit.OWN_FILES)]
@@ -51,7 +51,11 @@ def test_the_unit_starts_the_same_service_from_anywhere(monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("options", "wanted", "others"),
     [
-        (["--unix", "/run/topompi/t.sock"], {"PrivateNetwork=yes", "DynamicUser=yes"}, {"IPAddressDeny", "User"}),
+        (
+            ["--listen", "unix:/run/topompi/t.sock"],
+            {"PrivateNetwork=yes", "DynamicUser=yes"},
+            {"IPAddressDeny", "User"},
+        ),
         ([], {"IPAddressDeny=any", "IPAddressAllow=localhost", "DynamicUser=yes"}, {"PrivateNetwork"}),
         (["--listen", "0.0.0.0:7471"], {"DynamicUser=yes"}, {"PrivateNetwork", "IPAddressDeny"}),
         (["--command", "sh -c 'a > b'"], {"User=root", f"ReadWritePaths={REPORT.parent}"}, {"DynamicUser"}),
@@ -79,7 +83,17 @@ def test_the_unit_takes_away_what_its_addresses_and_its_command_do_not_need(
 
 def test_systemd_is_told_when_the_service_is_ready_alive_and_at_its_end(tmp_path) -> None:
     path = tmp_path / "notify"
-    words = [sys.executable, "-m", "topompi", "topology", "serve", "xgft:2,2;1,1", "--listen", "127.0.0.1:0"]
+    words = [
+        sys.executable,
+        "-m",
+        "topompi",
+        "topology",
+        "serve",
+        "--topology",
+        "xgft:2,2;1,1",
+        "--listen",
+        "127.0.0.1:0",
+    ]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(str(path))
         heard.settimeout(60)

@@ -12,7 +12,11 @@ from .profile import profile
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Programs that share nodes: measurement, prediction, pairs and places.", no_args_is_help=True)
+app = typer.Typer(
+    help="Programs that share nodes: measurement, prediction, pairs and places.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 app.command()(measure)
 app.command()(profile)
 app.command()(predict)

@@ -25,6 +25,7 @@ from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import span_name
 from ...inputs.files import read_text
 from ...inputs.writing import write_text
+from ..inputs import Settings, settings_of
 from ..quantities import COUNT, SECONDS, SHARE
 from ..terminal import Screen, console
 
@@ -34,16 +35,16 @@ _PROGRAM = "A command line, NAME=COMMAND, or a file with one per line; quote eac
 _CORES = "Cores of the node, for example 0-7: the first half runs one program, the second its neighbour. Default: all."
 _ONLY = "PROGRAM/PROGRAM: only this pair, and both programs beside themselves; may be repeated."
 
+RULES = {"least": (COUNT, 3), "most": (COUNT, 9), "within": (SHARE, 0.02)}
+
 
 def measure(
     programs: Annotated[list[str], typer.Argument(metavar="PROGRAM...", help=_PROGRAM, show_default=False)],
     output: Annotated[Path, typer.Option("-o", "--output", help="File for the speed-ups; the runs go to FILE.runs.")],
     cores: Annotated[str | None, typer.Option("--cores", help=_CORES)] = None,
     only: Annotated[list[str] | None, typer.Option("--only", help=_ONLY)] = None,
-    least: Annotated[int, COUNT("--least", help="Least number of blocks per pair.")] = 3,
-    most: Annotated[int, COUNT("--most", help="Largest number of blocks per pair.")] = 9,
-    within: Annotated[float, SHARE("--within", help="Relative half-width at which an interval suffices.")] = 0.02,
-    limit: Annotated[float, SECONDS("--limit", help="Seconds that one run may take.", min=0.001)] = 600.0,
+    settings: Settings = None,
+    limit: Annotated[float, SECONDS("--timeout", help="Seconds that one run may take.", min=0.001)] = 600.0,
     draw: Annotated[Path | None, typer.Option("--draw", help="Draw the heat map as FILE.svg or FILE.png.")] = None,
     dry: Annotated[bool, typer.Option("--dry-run", help="Say what is still needed; run and write nothing.")] = False,
 ) -> None:
@@ -51,11 +52,13 @@ def measure(
 
     A pair is measured in blocks: one program alone, both side by side, the other alone. Side by side, the program that
     ends first is restarted until both have ended. Speed-ups are relative to a program beside a second copy of itself.
-    Each run is kept at once: the same call later runs what is missing.
+    Each run is kept at once: the same call later runs what is missing. Settings: least and most (number of blocks per
+    pair), within (relative half-width at which an interval suffices).
     """
     if draw is not None:
         picture.check_plot(draw)
-    listed, rules, halves = _programs(programs), Rules(least, most, within), _halves(cores)
+    rules = Rules(*settings_of(settings, RULES, ColocationError).values())
+    listed, halves = _programs(programs), _halves(cores)
     pairs = pairs_of([one.name for one in listed], only or [])
     kept, screen = output.with_name(output.name + ".runs"), console(to_error=True)
     if dry:

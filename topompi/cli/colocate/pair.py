@@ -33,7 +33,7 @@ def pair(
     *,
     pool: Annotated[str, typer.Option("--pool", help=_POOL)] = "",
     by: Annotated[str, typer.Option("--by", help=_BY)] = "",
-    method: Annotated[str, typer.Option("--method", help=f"{', '.join(MATCHERS)}.")] = "optimal",
+    method: Annotated[str, typer.Option("--algorithm", "-a", help=f"{', '.join(MATCHERS)}.")] = "optimal",
     every: Annotated[bool, typer.Option("--all", help="Pair jobs that gain nothing, too.")] = False,
     known: Annotated[bool, typer.Option("--known", help="Leave out pairs whose speed-ups are unknown.")] = False,
     least: Annotated[float, FACTOR("--least", help="Least speed-up of each program in a pair.")] = 0.0,

@@ -10,30 +10,25 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ...colocation.errors import ColocationError
 from ...colocation.prediction.cells import Prediction, expected_accuracy, left_out, next_cells
 from ...colocation.prediction.cells import predict as predict_cells
-from ...colocation.prediction.files import read_model, write_model
 from ...colocation.speedups.bands import CLASSES, classes
 from ...colocation.speedups.files import read_speedups, write_speedups
 from ...colocation.speedups.matrix import Speedups
 from ..inputs import AsJson
-from ..quantities import COUNT, SHARE
+from ..quantities import COUNT
 
 __all__ = ["predict"]
 
 _HEAT = "Measured speed-ups: JSON, a CSV matrix with empty cells, or CSV of run times."
 _NEXT = "Number of cells to name that should be measured next."
-_LOAD = "Take the prediction from a file of --save instead of fitting."
+LEVEL = 0.9  # share of values that an interval shall cover
 
 
 def predict(
     heat: Annotated[Path, typer.Argument(help=_HEAT)],
     following: Annotated[int, COUNT("--next", help=_NEXT, min=0)] = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File for the completed matrix.")] = None,
-    level: Annotated[float, SHARE("--level", help="Share of values that an interval shall cover.")] = 0.9,
-    save: Annotated[Path | None, typer.Option("--save", help="File for the fitted prediction, JSON.")] = None,
-    load: Annotated[Path | None, typer.Option("--load", help=_LOAD)] = None,
     check: Annotated[bool, typer.Option("--check", help="Predict each known cell from the others, too.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -42,9 +37,7 @@ def predict(
     Each unknown cell gets a speed-up, an interval and a class: good from 1.10, bad below 0.95, else stationary.
     """
     measured = read_speedups(heat)
-    made = predict_cells(measured, level=level) if load is None else _loaded(load, measured)
-    if save is not None:
-        write_model(save, measured.programs, made)
+    made = predict_cells(measured, level=LEVEL)
     if output is not None:
         write_speedups(output, _filled(measured, made))
     found: dict[str, Any] = {"terms": made.terms, "level": made.level, "cells": _cells(measured, made)}
@@ -52,16 +45,8 @@ def predict(
         found["expected"] = round(expected_accuracy(made, ~measured.known), 3)
     found["next"] = [_names(measured, cell) for cell in next_cells(measured, made, following)]
     if check:
-        found["check"] = _checked(measured, level)
+        found["check"] = _checked(measured)
     print(json.dumps(found, indent=1) if as_json else _text(found))
-
-
-def _loaded(path: Path, measured: Speedups) -> Prediction:
-    programs, made = read_model(path)
-    if programs != measured.programs:
-        wanted, got = (", ".join(names)[:60] for names in (measured.programs, programs))
-        raise ColocationError(f"{path}: expecting a prediction of {wanted}, got one of {got}")
-    return made
 
 
 def _filled(measured: Speedups, made: Prediction) -> Speedups:
@@ -89,8 +74,8 @@ def _cells(measured: Speedups, made: Prediction) -> list[dict[str, Any]]:
     ]
 
 
-def _checked(measured: Speedups, level: float) -> dict[str, Any]:
-    made, known = left_out(measured, level=level), measured.known
+def _checked(measured: Speedups) -> dict[str, Any]:
+    made, known = left_out(measured, level=LEVEL), measured.known
     right = (made.label == classes(measured.ratio))[known]
     inside = ((measured.ratio >= made.low) & (measured.ratio <= made.high))[known]
     return {"cells": int(known.sum()), "right": round(float(right.mean()), 3), "inside": round(float(inside.mean()), 3)}

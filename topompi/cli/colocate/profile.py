@@ -23,7 +23,7 @@ from ...colocation.rules.labels import character_of
 from ...inputs.files import open_inputs, read_text
 from ...inputs.jsontext import parse_json
 from ...inputs.writing import write_text
-from ..inputs import AsJson
+from ..inputs import AsJson, Settings, settings_of
 from ..quantities import FACTOR, HOSTS, RANKS, SECONDS
 from ..terminal import console
 from .inputs import merge_all, system_for
@@ -44,7 +44,7 @@ def profile(
     seconds: Annotated[float | None, SECONDS("--seconds", help="Run time, if no report has it.")] = None,
     events: Annotated[Path | None, typer.Option("--events", help=_EVENTS)] = None,
     system: Annotated[Path | None, typer.Option("--system", help=_SYSTEM)] = None,
-    stream: Annotated[float, FACTOR("--stream", help="Best STREAM of a node, MB/s, for bounds.")] = 0.0,
+    settings: Settings = None,
     save: Annotated[Path | None, typer.Option("--save-system", help="Write the bounds and thresholds.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write all profiles to this file.")] = None,
     draw: Annotated[Path | None, typer.Option("--draw", help="FILE.svg: spider plot of all programs.")] = None,
@@ -53,9 +53,11 @@ def profile(
     """Collect profiles of programs, and show them with the kinds that they imply.
 
     Reports are those of one run of a program in compact mode: whole nodes, all cores used. Counts are summed over the
-    ranks and divided by nodes and run time. The spider plot shows several programs on axes from 0 to the bounds.
+    ranks and divided by nodes and run time. The spider plot shows several programs on axes from 0 to the bounds. The
+    setting stream is the best STREAM of a node in MB/s, for bounds.
     """
     profiles, remarks = _collected(files, name, ranks, nodes, math.nan if seconds is None else seconds, events)
+    stream = settings_of(settings, {"stream": (FACTOR, 0.0)}, ColocationError)["stream"]
     bounds = system_for(profiles, system, stream * 1e6) if system or _bounded(profiles) else None
     if output is not None:
         write_profiles(output, profiles)

@@ -14,18 +14,14 @@ from ...jobs import ALLOCATORS, AllocationError
 from ...jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
-from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reporting, require_source
+from ..inputs import AsJson, ClusterName, Lfts, Reading, grouped, list_findings, reporting, require_source, topology
 from ..quantities import HOSTS, PER_HOST, RANKS
 from ..terminal import console
 
-__all__ = ["ClusterOrSlurm", "ClusterSpec", "Count", "Lfts", "Live", "Slots", "allocate", "require_cluster"]
+__all__ = ["ClusterOrSlurm", "Count", "Live", "Slots", "allocate", "require_cluster"]
 
-ClusterSpec = Annotated[
-    str, typer.Option("--cluster", help="leaves=18x18x4 (nodes n0, n1, ...), or a topology source.")
-]
 _OR_SLURM = "leaves=18x18x4 (nodes n0, n1, ...), or a topology source; with --slurm else scontrol's switches."
-ClusterOrSlurm = Annotated[str | None, typer.Option("--cluster", help=_OR_SLURM)]
-Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables of the topology source.")]
+ClusterOrSlurm = Annotated[str | None, topology(_OR_SLURM)]
 Count = Annotated[int | None, HOSTS("--nodes", help="Nodes of leaves=18x18.")]
 Slots = Annotated[int | None, PER_HOST("--slots", help="Slots (CPUs) of each node, of which running jobs hold theirs.")]
 Live = Annotated[bool, typer.Option("--slurm", help="Ask Slurm: squeue for the running jobs, sinfo for closed nodes.")]
@@ -105,13 +101,13 @@ def allocate(
 def require_cluster(cluster: str | None, live: bool, how: Reading, lfts: Path | None) -> None:
     """Raise an error unless a cluster is given, or Slurm is asked and no option for the reading of a source is given.
 
-    :param cluster: value of ``--cluster``.
+    :param cluster: value of ``--topology``.
     :param live: value of ``--slurm``.
     :param how: options for the reading of a source.
     :param lfts: value of ``--lfts``.
     """
     if cluster is None and not live:
-        raise AllocationError("expecting --cluster, or --slurm, got neither")
+        raise AllocationError("expecting --topology, or --slurm, got neither")
     require_source(cluster, lfts, how)
 
 

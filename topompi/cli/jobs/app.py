@@ -28,16 +28,28 @@ from ...jobs import (
     simulate,
 )
 from ...jobs.drawing import check_plot, draw, draw_comparison
-from ...jobs.exports import to_json, write_jobs, write_schedule
+from ...jobs.exports import to_json, write_jobs
 from ...jobs.metrics import figures
 from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
 from ...jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
 from ..app import with_late
-from ..inputs import Adapters, AsJson, ClusterName, grouped, list_findings, reporting
+from ..inputs import (
+    Adapters,
+    AsJson,
+    ClusterName,
+    First,
+    Lfts,
+    Settings,
+    grouped,
+    list_findings,
+    reporting,
+    settings_of,
+    topology,
+)
 from ..quantities import COUNT, HOSTS, PER_HOST
 from ..terminal import console
-from .allocate import Lfts, allocate
+from .allocate import allocate
 from .check import check_command
 from .table import print_intervals, print_notes, print_outcomes, print_rejections, print_workload
 
@@ -51,8 +63,10 @@ LATE = {  # imported when they are asked for, because they bring the simulators 
     "worth": "jobs.worth:worth_command",
 }
 WITH_FILE = ("matched", "isolated-matched")  # allocators that take the file of speed-ups
+_POLICY = f"{', '.join(ALLOCATORS)} or module:function, each with @SPEED or without; several with commas."
+_QUEUE = f"{', '.join(QUEUES)}, module:function, or DEPTH[:ORDER]: 4:sjf; see docs/jobs.md."
 ABOUT = "Many jobs on one machine: queues, allocation of nodes, isolation."
-app = typer.Typer(cls=with_late(LATE), help=ABOUT, no_args_is_help=True)
+app = typer.Typer(cls=with_late(LATE), help=ABOUT, no_args_is_help=True, add_completion=False)
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,7 @@ class LogOnCluster:
     """Options that name a workload log, and describe the cluster on which its jobs run.
 
     :param log: path of the log.
-    :param cluster: specification of a cluster (``leaves=18x18``), or a topology source.
+    :param source: specification of a cluster (``leaves=18x18``), or a topology source.
     :param nodes: number of nodes of a specified cluster; None for that of the log's machine.
     :param lfts: path of the forwarding tables of a source; None if they are in the source.
     :param cores: number of processors of a node, by which sizes in the log become nodes; None for ``slots``, or else
@@ -71,9 +85,7 @@ class LogOnCluster:
     """
 
     log: Annotated[Path, typer.Argument(help="A log: SWF, sacct (-P, --json), or Batsim's JSON, packed or not.")]
-    cluster: Annotated[
-        str, typer.Option("--cluster", help="leaves=18x18 (nodes a leaf, leaves a pod), or a topology source.")
-    ]
+    source: Annotated[str, topology("leaves=18x18 (nodes a leaf, leaves a pod), or a topology source.")]
     nodes: Annotated[int | None, HOSTS("--nodes", help="Nodes of leaves=...; else the log's.")] = None
     lfts: Lfts = None
     cores: Annotated[
@@ -84,7 +96,7 @@ class LogOnCluster:
     share: Annotated[bool, typer.Option("--share", help="All jobs may share nodes, unless the log says which.")] = False
     coschedule: Annotated[
         Path | None,
-        typer.Option("--coschedule", help="Speed-ups of programs beside each other: jobs run on half nodes by them."),
+        typer.Option("--speedups", help="Speed-ups of programs beside each other: jobs run on half nodes by them."),
     ] = None
 
     def policy(self, name: str) -> str:
@@ -103,7 +115,7 @@ class LogOnCluster:
         """Return the jobs and the cluster with slots, programs and shared nodes as the options say."""
         if self.coschedule is not None:
             if self.slots not in (None, 2):
-                raise JobsError(f"--coschedule: expecting --slots 2, because nodes have two halves, got {self.slots}")
+                raise JobsError(f"--speedups: expecting --slots 2, because nodes have two halves, got {self.slots}")
             from ...colocation.scheduling.registered import jobs_for  # imported here, because few commands need it
 
             return jobs_for(str(self.coschedule), workload), machine.with_slots(2)
@@ -117,14 +129,14 @@ class LogOnCluster:
 class Lines:
     """Options that choose jobs of a log, and define how its lines are read.
 
-    :param limit: number of jobs, counted from the first, that are taken; None for all.
+    :param first: number of jobs, counted from the first, that are taken; None for all.
     :param partial: whether wrong lines are skipped and counted; else they are errors.
     :param columns: names of the fields of sacct's lines, with commas; None if the log has them.
     :param arrivals: whether jobs that wait, run or were cancelled are taken, too, with their time limit as run time.
     :param cluster_name: name of the cluster whose jobs are taken from sacct's log; None if it is of one cluster.
     """
 
-    limit: Annotated[int | None, COUNT("--limit", help="Only the first jobs.")] = None
+    first: First = None
     partial: Annotated[bool, typer.Option("--partial", help="Go on after lines that are wrong, and count them.")] = (
         False
     )
@@ -139,39 +151,37 @@ class Lines:
     cluster_name: ClusterName = None
 
 
-@dataclass(frozen=True)
-class Discipline:
-    """Options that define the queue, which decides the order in which waiting jobs start.
+def make_queue(text: str) -> Queue:
+    """Make the queue that a value of ``--queue`` names.
 
-    :param depth: number of waiting jobs with a reservation, or ``all``.
-    :param order: name of the order of waiting jobs, or ``module:function``.
-    :param queue: name of a queue, or ``module:function``, in place of these two; None for the two.
+    :param text: name of a queue, ``module:function``, or DEPTH[:ORDER]: the number of waiting jobs with a reservation,
+        or ``all``, and the order of waiting jobs, a name or ``module:function``.
+    :raises JobsError: if a name is unknown.
+    """
+    depth, _, order = text.partition(":")
+    if depth == "all":
+        return Backfill(None, order or "fcfs")
+    if re.fullmatch("[0-9]{1,9}", depth):
+        return Backfill(int(depth), order or "fcfs")
+    return find_queue(text)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Options that define what is printed, drawn and written.
+
+    :param as_json: whether to print JSON.
+    :param drawing: path of a picture; None for none.
+    :param csv: path of a file with one line a job; None for none.
+    :param check: whether to look after each start which running jobs share links.
     """
 
-    depth: Annotated[
-        str, typer.Option("--depth", help="Reservations: 0, 1 (EASY), a number, or all (conservative).")
-    ] = "1"
-    order: Annotated[str, typer.Option("--order", help="fcfs, sjf, saf, xf, multifactor or module:function.")] = "fcfs"
-    queue: Annotated[
-        str | None,
-        typer.Option("--queue", help=f"{', '.join(QUEUES)} or module:function, for --depth and --order."),
-    ] = None
-
-    def make(self) -> Queue:
-        """Make the queue that the options define.
-
-        :raises JobsError: if the depth is neither a number nor ``all``, or a name is unknown.
-        """
-        if self.queue is not None:
-            return find_queue(self.queue)
-        if self.depth == "all":
-            return Backfill(None, self.order)
-        if not re.fullmatch("[0-9]{1,9}", self.depth):
-            raise JobsError(f"--depth: expecting a number below 10**9 or all, got {self.depth!r:.60}")
-        return Backfill(int(self.depth), self.order)
-
-
-Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or FILE.png.")]
+    as_json: AsJson = False
+    drawing: Annotated[Path | None, typer.Option("--draw", help="FILE.svg or FILE.png.")] = None
+    csv: Annotated[Path | None, typer.Option("--output", "-o", help="FILE.csv: a line a job, as evalys reads.")] = None
+    check: Annotated[
+        bool, typer.Option("--check", help="Look after each start which running jobs share links; exit code 1 if some.")
+    ] = False
 
 
 @app.command("simulate")
@@ -179,98 +189,64 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or FILE.png.
 def simulate_command(
     given: LogOnCluster,
     *,
-    policy: Annotated[
-        str,
-        typer.Option(
-            "--policy", "-p", help=f"{', '.join(ALLOCATORS)} or module:function; halves, matched with --coschedule."
-        ),
-    ] = "first",
-    discipline: Discipline,
-    speed: Annotated[
-        str,
-        typer.Option("--speed", help="as-logged, faster:10, V1:SEED, V2:SEED, shared:5, links or module:function."),
-    ] = "as-logged",
-    adapters: Adapters,
-    lines: Lines,
-    as_json: AsJson = False,
-    plot: Plot = None,
-    jobs_csv: Annotated[Path | None, typer.Option("--jobs-csv", help="One line a job, as evalys reads.")] = None,
-    schedule_csv: Annotated[Path | None, typer.Option("--schedule-csv", help="One line, as Batsim writes.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="After every start: do running jobs share links?")] = False,
-) -> None:
-    """Run a log under one policy; show waits, use of the machine and sharing of links."""
-    if plot is not None:
-        check_plot(plot)
-    workload, machine = _inputs(given, adapters, lines)
-    watch = IsolationCheck()
-    with _progress(policy, len(workload)) as progress:
-        observers = [watch] if check else []
-        names = given.policy(policy), given.speed(speed)
-        outcome = simulate(workload, machine, discipline.make(), *names, observers, progress=progress)
-    if plot is not None:
-        draw(outcome, plot)
-    if jobs_csv is not None:
-        write_jobs(outcome, jobs_csv)
-    if schedule_csv is not None:
-        write_schedule(outcome, schedule_csv)
-    if as_json:
-        print_notes(workload)
-        print(to_json(outcome))
-    else:
-        print_workload(workload, machine)
-        print_outcomes({policy: outcome})
-    if check:
-        _tell_check(watch, as_json)
-
-
-@app.command()
-@grouped
-def compare(
-    given: LogOnCluster,
-    *,
-    policies: Annotated[
-        str,
-        typer.Option(
-            "--policies",
-            "-p",
-            help="ALLOCATOR[@SPEED], several with commas; blocks-ab is without a and b; module:function.",
-        ),
-    ] = "first,contiguous,bestfit,exclusive,blocks,isolated",
+    policies: Annotated[str, typer.Option("--policy", "-p", help=_POLICY)] = "first",
     scenario: Annotated[
         str | None, typer.Option("--scenario", help=f"Policies of a study: {' or '.join(SCENARIOS)}.")
     ] = None,
     parts: Annotated[int, COUNT("--segments", help="Replay so many parts of the log; gives intervals.")] = 1,
-    times: Annotated[int, COUNT("--larger", help="Every job needs so many times its nodes.")] = 1,
-    discipline: Discipline,
+    queue: Annotated[str, typer.Option("--queue", help=_QUEUE)] = "easy",
+    settings: Settings = None,
     adapters: Adapters,
     lines: Lines,
-    as_json: AsJson = False,
-    plot: Plot = None,
+    output: Output,
 ) -> None:
-    """Run a log under several policies, and show waits, use and sharing side by side."""
+    """Run a log under one policy, or several side by side; show waits, use of the machine and sharing of links.
+
+    A policy is ALLOCATOR or ALLOCATOR@SPEED, with the allocators first, contiguous, bestfit, exclusive, blocks,
+    isolated, ... or module:function, and the speeds as-logged, faster:10, V1:SEED, V2:SEED, shared:5, links or
+    module:function; halves and matched need --speedups; blocks-ab is without a and b. With --set larger=NUMBER, every
+    job needs so many times its nodes.
+    """
     chosen = _policies(policies, scenario, given)
-    if plot is not None:
-        check_plot(plot)
+    times = settings_of(settings, {"larger": (COUNT, 1)}, JobsError)["larger"]
+    if output.drawing is not None:
+        check_plot(output.drawing)
+    in_parts = scenario is not None or parts > 1
+    if output.drawing is not None and in_parts:
+        raise JobsError("--draw: expecting neither --scenario nor --segments, got one of them")
+    if (output.csv is not None or output.check) and (in_parts or len(chosen) > 1):
+        raise JobsError("expecting one policy, without --scenario and --segments, beside --output and --check")
     workload, machine = _inputs(given, adapters, lines)
-    workload, queue = larger(workload, times) if times > 1 else workload, discipline.make()
-    if scenario is not None or parts > 1:
-        if plot is not None:
-            raise JobsError("--plot: expecting neither --scenario nor --segments, got one of them")
-        _compare_parts(workload, machine, queue, chosen, parts, scenario, as_json)
+    workload, discipline = larger(workload, times) if times > 1 else workload, make_queue(queue)
+    if in_parts:
+        _compare_parts(workload, machine, discipline, chosen, parts, scenario, output.as_json)
         return
-    outcomes: dict[str, Outcome] = {}
+    watch, outcomes = IsolationCheck(), dict[str, Outcome]()
     for name, (policy, speed) in chosen.items():
         with _progress(name, len(workload)) as progress:
-            outcomes[name] = simulate(workload, machine, queue, policy, speed, progress=progress)
-    if plot is not None:
-        draw_comparison(outcomes, plot)
-    if as_json:
-        print_notes(workload)
-        told = {name: figures(one) | {"rejected_because": one.rejections} for name, one in outcomes.items()}
-        print(json.dumps(told))
+            observers = [watch] if output.check else []
+            outcomes[name] = simulate(workload, machine, discipline, policy, speed, observers, progress=progress)
+    _give(outcomes, machine, output)
+    if output.check:
+        _tell_check(watch, output.as_json)
+
+
+def _give(outcomes: dict[str, Outcome], machine: Cluster, output: Output) -> None:
+    """Draw, write and print the outcome of each policy, by its name."""
+    first = next(iter(outcomes.values()))
+    if output.drawing is not None and len(outcomes) == 1:
+        draw(first, output.drawing)
+    elif output.drawing is not None:
+        draw_comparison(outcomes, output.drawing)
+    if output.csv is not None:
+        write_jobs(first, output.csv)
+    if not output.as_json:
+        print_workload(first.workload, machine)
+        print_outcomes(outcomes)
         return
-    print_workload(workload, machine)
-    print_outcomes(outcomes)
+    print_notes(first.workload)
+    told = {name: figures(one) | {"rejected_because": one.rejections} for name, one in outcomes.items()}
+    print(to_json(first) if len(outcomes) == 1 else json.dumps(told))
 
 
 app.command()(allocate)
@@ -348,9 +324,9 @@ def _inputs(given: LogOnCluster, adapters: Adapters, lines: Lines) -> tuple[Work
         cores, read_as = given.cores or given.slots, (lines.partial, columns, lines.arrivals, lines.cluster_name)
         workload = read_workload(given.log, cores, *read_as)
         nodes = workload.machine_nodes if given.nodes is None else given.nodes
-        machine = read_cluster(given.cluster, nodes, given.lfts, report, adapters.rails)
+        machine = read_cluster(given.source, nodes, given.lfts, report, adapters.rails)
     list_findings(report)
-    return given.prepare(workload if lines.limit is None else workload.select(slice(lines.limit)), machine)
+    return given.prepare(workload if lines.first is None else workload.select(slice(lines.first)), machine)
 
 
 @contextmanager

@@ -13,15 +13,14 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
+from ...errors import SourceError
 from ...inputs.figures import bare_name
 from ...inputs.hostlist import compress
 from ...interference.placement import PLACEMENTS
 from ...network import Tables
 from ...topology import Routes
-from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reading, routes_of
-from ..quantities import FACTOR
+from ..inputs import AsJson, ClusterName, Lfts, Reading, Settings, Topology, grouped, list_findings, reading, routes_of
 from ..terminal import Limit, console
-from .allocate import Lfts
 from .model import Links
 
 if TYPE_CHECKING:
@@ -32,7 +31,9 @@ __all__ = ["Jobs", "characterise_command"]
 Jobs = Annotated[
     list[str], typer.Argument(help="[NAME=]TRACE or KERNEL, with @KEY=VALUE,...: ft@ranks=256; see the page.")
 ]
-Cluster = Annotated[str, typer.Option("--cluster", help="A topology source.")]
+
+
+_BY = "How jobs that may share links are counted: by hosts, or by the routes of all other hosts (routes)."
 
 
 @dataclass(frozen=True)
@@ -41,28 +42,12 @@ class Setting:
 
     :param placement: placement of all jobs.
     :param cluster_name: name of the cluster whose jobs are taken from the placement's file; None if it has one.
-    :param moderate: least usage of a moderate job; None for the default.
-    :param extreme: least usage of an extreme job; None for the default.
-    :param by_routes: whether jobs that may share links are counted by routes; else by hosts.
+    :param by: ``hosts`` or ``routes``, by which jobs that may share links are counted.
     """
 
-    placement: Annotated[str, typer.Option("--placement", "-p", help=PLACEMENTS)] = "NF"
+    placement: Annotated[str, typer.Option("--place", "-p", help=PLACEMENTS)] = "NF"
     cluster_name: ClusterName = None
-    moderate: Annotated[float | None, FACTOR("--moderate", help="Least usage of a moderate job; 0.09 by default.")] = (
-        None
-    )
-    extreme: Annotated[float | None, FACTOR("--extreme", help="Least usage of an extreme job; 1 by default.")] = None
-    by_routes: Annotated[
-        bool, typer.Option("--by-routes", help="Count the jobs that may share links by the routes of all other hosts.")
-    ] = False
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """The limits between the classes."""
-        from ...interference import Thresholds
-
-        limits = {"moderate": self.moderate, "extreme": self.extreme}
-        return Thresholds(**{name: limit for name, limit in limits.items() if limit is not None})
+    by: Annotated[str, typer.Option("--by", help=_BY)] = "hosts"
 
 
 @dataclass(frozen=True)
@@ -87,20 +72,21 @@ class Placed:
 def characterise_command(
     jobs: Jobs,
     *,
-    cluster: Cluster,
+    source: Topology,
     lfts: Lfts = None,
     setting: Setting,
-    links: Links,
+    settings: Settings = None,
     how: Reading,
     as_json: AsJson = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="FILE.svg or FILE.png.")] = None,
+    plot: Annotated[Path | None, typer.Option("--draw", help="FILE.svg or FILE.png.")] = None,
     limit: Limit = None,
 ) -> None:
     """Show the load that each job brings to each level of a fabric, and its class: low, moderate or extreme.
 
     Level 0 is the hosts' own links, level 1 those out of leaf switches, level 2 those out of the groups that these
     join, and so on. A job's usage of a level is the bytes per second that it sends there on a crossbar, over the
-    bandwidth out of the groups in which it is. The largest usage above level 0 gives the class.
+    bandwidth out of the groups in which it is. The largest usage above level 0 gives the class. Settings: moderate and
+    extreme (least usage of these classes), rate, latency, overhead, eager (as for topompi jobs replay).
     """
     # Imported here, because the help of other commands would wait for them.
     from ...interference import levels_of, read_jobs
@@ -109,8 +95,11 @@ def characterise_command(
 
     if plot is not None:
         check_plot(plot)
-    thresholds, specs = setting.thresholds, read_jobs(jobs, partial=how.partial)
-    with reading(cluster, lfts, how) as (discovery, report):
+    if setting.by not in ("hosts", "routes"):
+        raise SourceError(f"--by: expecting hosts or routes, got {setting.by!r:.60}")
+    links = Links.of(settings)
+    thresholds, specs = links.thresholds, read_jobs(jobs, partial=how.partial)
+    with reading(source, lfts, how) as (discovery, report):
         report.notes += [f"{job.name}: {note}" for job in specs for note in job.trace.notes]
         routes = routes_of(discovery, how.rails)
         levels = levels_of(routes.fabric, links.known_rate)
@@ -118,17 +107,17 @@ def characterise_command(
         placed = _placed(specs, routes, setting, links)
         report.step("following routes")
         found = [_character(one, levels, routes.tables, thresholds) for one in placed]
-        tables = routes.tables if setting.by_routes else None
+        tables = routes.tables if setting.by == "routes" else None
         told = [_facts(one, character, levels, tables) for one, character in zip(placed, found, strict=True)]
     if plot is not None:
         names = [one.name for one in specs]
-        title = f"{bare_name(cluster)}, placement {bare_name(setting.placement)}"
+        title = f"{bare_name(source)}, placement {bare_name(setting.placement)}"
         draw(list(zip(names, found, strict=True)), title, plot)
     if as_json:
-        facts = {"source": cluster, "routes": routes.engine, "placement": setting.placement}
+        facts = {"source": source, "routes": routes.engine, "placement": setting.placement}
         print(json.dumps({**facts, "thresholds": asdict(thresholds), "jobs": told}))
     else:
-        _print(f"{cluster}: {routes.engine}; placement {setting.placement}", told, thresholds)
+        _print(f"{source}: {routes.engine}; placement {setting.placement}", told, thresholds)
     list_findings(report)
 
 

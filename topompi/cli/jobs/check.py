@@ -19,12 +19,12 @@ from ...jobs.now import held_nodes, node_names, remarks, shared_links
 from ...topology import Report, Routes
 from ...topology.hostnames import find_hosts
 from ...topology.inspection import study_jobs, without
-from ..inputs import ClusterName, grouped, list_findings, reading, reporting, routes_of
+from ..inputs import ClusterName, Lfts, grouped, list_findings, reading, reporting, routes_of
 from ..rows import Listing, print_rows
 from ..terminal import Limit, console
-from .allocate import ClusterOrSlurm, Count, Lfts, Live, Slots, require_cluster
+from .allocate import ClusterOrSlurm, Count, Live, Slots, require_cluster
 
-__all__ = ["check_command", "show_sharing"]
+__all__ = ["check_command"]
 
 Running = Annotated[
     Path | None, typer.Argument(help="squeue (text, --json, --yaml), CSV (job,hosts), or lines JOB HOSTS.")
@@ -53,11 +53,11 @@ def check_command(
     if (running is None) != live:
         raise AllocationError("expecting a file of running jobs, or --slurm")
     require_cluster(cluster, live, how, lfts)
-    if show_sharing(running, cluster, nodes, lfts, how, slots, cluster_name):
+    if _show_sharing(running, cluster, nodes, lfts, how, slots, cluster_name):
         raise typer.Exit(1)
 
 
-def show_sharing(
+def _show_sharing(
     running: Path | None,
     cluster: str | None,
     nodes: int | None,

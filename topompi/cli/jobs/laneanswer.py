@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from ...inputs.figures import size_name
-from ...interference import InterferenceError, Thresholds, characterise
+from ...interference import InterferenceError, characterise
 from ...interference.characterisation import Character
 from ...interference.crossbar import graph_of
 from ...interference.lanes import Found, Lanes, Trials, by_classes, by_rules, search
@@ -32,7 +32,6 @@ from ...jobs import Cluster
 from ...netsim import Hosts, Program
 from ...netsim.packets import Settings
 from ...topology import Fabric
-from ..quantities import parse_bytes
 from ..terminal import console
 from .choosing import WAYS, Choosing
 from .model import Links
@@ -76,7 +75,7 @@ def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json
     """
     if ask.plot is not None:
         check_plot(ask.plot)
-    how, buffer = ask.choosing, parse_bytes(ask.choosing.buffer, "--buffer", InterferenceError)
+    how, buffer = ask.choosing, ask.links.buffer
     values = _numbers("--sweep", how.sweep)
     specs = _jobs(ask, partial)
     where, programs, nodes = _placed(ask, specs, machine, buffer)
@@ -84,7 +83,7 @@ def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json
     characters = _characters(where, list(zip(programs, timed, strict=True)), fabric, machine, ask)
     trials, names = Trials(where, programs, how.draws, how.seed), [one.name for one in programs]
     with console(to_error=True).status("lanes") as status:
-        found, lanes = _chosen(how, characters, names, trials, values, status.update)
+        found, lanes = _chosen(ask, characters, names, trials, values, status.update)
         facts: dict[str, Any] = {"cluster": machine.name, "placement": ask.placement, "buffer": buffer, "by": how.by}
         facts |= {"draws": how.draws, "jobs": job_rows(names, characters, trials, lanes)}
         facts["lanes"] = lane_rows(names, trials, lanes, buffer)
@@ -93,7 +92,7 @@ def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json
         facts["search"] = None if found is None else {"tried": found.tried, "every": found.every}
         if how.sweep is not None:
             facts["sweep"] = sweep_rows(
-                trials, lanes, values, how.limit, lambda done, of: status.update(f"weights: {done} of {of}")
+                trials, lanes, values, ask.links.tries, lambda done, of: status.update(f"weights: {done} of {of}")
             )
     qos = Qos.of(lanes)
     facts["opensm"] = asdict(qos)
@@ -148,8 +147,7 @@ def _characters(
     :param ask: options of the network and of the classes.
     """
     levels = levels_of(fabric, ask.links.known_rate)
-    limits = {"moderate": ask.choosing.moderate, "extreme": ask.choosing.extreme}
-    thresholds = Thresholds(**{name: limit for name, limit in limits.items() if limit is not None})
+    thresholds = ask.links.thresholds
     host = np.array([fabric.host_index[name] for name in machine.hosts])
     found = []
     for one, timed in programs:
@@ -160,7 +158,7 @@ def _characters(
 
 
 def _chosen(
-    how: Choosing,
+    ask: Ask,
     characters: Sequence[Character],
     names: Sequence[str],
     trials: Trials,
@@ -168,6 +166,7 @@ def _chosen(
     said: Callable[[str], None],
 ) -> tuple[Found | None, Lanes]:
     """The result of a search, or None, and the lanes with the weights and priorities of the options."""
+    how = ask.choosing
     if how.by not in WAYS:
         raise InterferenceError(f"--by: expecting one of {', '.join(WAYS)}, got {how.by!r}")
     for unknown in set(how.high or ()).difference(names):
@@ -181,10 +180,10 @@ def _chosen(
             raise InterferenceError("--weights: expecting --by rules or classes, got search, which chooses them")
 
         def told(tried: int, least: float) -> None:
-            said(f"search: {tried} of at most {how.limit} choices, T_total {least * 1e3:.4g} ms")
+            said(f"search: {tried} of at most {ask.links.tries} choices, T_total {least * 1e3:.4g} ms")
 
         start = by_rules(usage, how.lanes)
-        found = search(trials.total, start, how.lanes, values=values, limit=how.limit, seed=how.seed, told=told)
+        found = search(trials.total, start, how.lanes, values=values, limit=ask.links.tries, seed=how.seed, told=told)
         lanes = found.lanes
     else:
         lanes = (

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from ...views.cluster import cluster_of
-from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reading, routes_of
-from .allocate import Lfts
+from ..inputs import AsJson, ClusterName, Lfts, Reading, Settings, Topology, grouped, list_findings, reading, routes_of
 from .choosing import Choosing
 from .model import Links
 from .replay import PLACEMENTS
@@ -21,15 +20,15 @@ __all__ = ["lanes_command"]
 def lanes_command(
     jobs: Annotated[list[str], typer.Argument(help="[NAME=]TRACE or KERNEL, with @KEY=VALUE,..., as for replay.")],
     *,
-    cluster: Annotated[str, typer.Option("--cluster", help="A topology source.")],
+    source: Topology,
     lfts: Lfts = None,
-    placement: Annotated[str, typer.Option("--placement", "-p", help=f"{PLACEMENTS}.")] = "NF",
+    placement: Annotated[str, typer.Option("--place", "-p", help=f"{PLACEMENTS}.")] = "NF",
     cluster_name: ClusterName = None,
     choosing: Choosing,
-    links: Links,
+    settings: Settings = None,
     how: Reading,
     as_json: AsJson = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="FILE.svg or .png: delays, waits and the sweep.")] = None,
+    plot: Annotated[Path | None, typer.Option("--draw", help="FILE.svg or .png: delays, waits and the sweep.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write OpenSM's options to FILE, and files beside it.")
     ] = None,
@@ -37,12 +36,14 @@ def lanes_command(
     """Choose a virtual lane of each job and the lanes' weights; show what all jobs lose on one lane and on the lanes.
 
     Jobs are simulated with packets, alone and beside each other. The buffer of a port is divided among its lanes. -o
-    writes the options of OpenSM, a QoS policy, partitions, and the options that undo the lanes.
+    writes the options of OpenSM, a QoS policy, partitions, and the options that undo the lanes. Settings: buffer (bytes
+    of each port), tries (choices that a search simulates), moderate and extreme (least usage of these classes), rate,
+    latency, overhead, eager (as for topompi jobs replay).
     """
     from .laneanswer import Ask, answer  # imported here, because other commands need no simulator
 
-    ask = Ask(tuple(jobs), placement, choosing, links, plot, output, cluster_name)
-    with reading(cluster, lfts, how) as (discovery, report):
+    ask = Ask(tuple(jobs), placement, choosing, Links.of(settings), plot, output, cluster_name)
+    with reading(source, lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails)
         machine = cluster_of(routes)
     list_findings(report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,22 +9,25 @@ import typer
 from ...errors import SourceError
 from ...interference.placement import PLACEMENTS
 from ...views.cluster import read_routed
-from ..inputs import AsJson, ClusterName, Reading, grouped, list_findings, reporting
+from ..inputs import AsJson, ClusterName, Lfts, Reading, Settings, Topology, drawings, grouped, list_findings, reporting
 from ..quantities import COUNT
-from .allocate import ClusterSpec, Lfts
-from .model import Model
+from .model import MODELS, Links
 
 __all__ = ["PLACEMENTS", "replay_command"]
+
+SHOWN = ("pairs", "links")
+_SHOW = "Also which job delays which, two by two (pairs), which links several jobs use (links), or both."
+_DRAW = "FILE.svg, .png or .html: the jobs on the fabric; time=FILE.svg or .png: runs and the busiest shared link."
 
 
 @grouped
 def replay_command(
     jobs: Annotated[list[str], typer.Argument(help="[NAME=]TRACE or KERNEL, with @KEY=VALUE,...: see the page.")],
     *,
-    cluster: ClusterSpec,
+    source: Topology,
     lfts: Lfts = None,
     placement: Annotated[
-        list[str] | None, typer.Option("--placement", "-p", help=f"{PLACEMENTS}; several are compared with the first.")
+        list[str] | None, typer.Option("--place", "-p", help=f"{PLACEMENTS}; several are compared with the first.")
     ] = None,
     draws: Annotated[int, COUNT("--draws", help="Draws of RF:SEED, with following seeds.")] = 1,
     repeats: Annotated[
@@ -34,35 +36,43 @@ def replay_command(
     arriving: Annotated[
         str | None, typer.Option("--arriving", help="A job: is the second placement worth waiting for?")
     ] = None,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Which job delays which, two by two.")] = False,
-    links: Annotated[bool, typer.Option("--links", help="Which links several jobs use.")] = False,
+    show: Annotated[str, typer.Option("--show", metavar="pairs,links", help=_SHOW)] = "",
     cluster_name: ClusterName = None,
-    model: Model,
+    network: Annotated[str, typer.Option("--network", help=f"Model of the network: {' or '.join(MODELS)}.")] = "flow",
+    lanes: Annotated[int, COUNT("--lanes", help="Virtual lanes (packets); a job's is @lane=.")] = 1,
+    settings: Settings = None,
     how: Reading,
     as_json: AsJson = False,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="FILE.svg or .png: runs and the busiest shared link over time.")
-    ] = None,
-    drawing: Annotated[
-        Path | None,
-        typer.Option("--draw", help="FILE.svg, .png or .html: the jobs on the fabric, and the links that they share."),
-    ] = None,
+    draw: Annotated[list[str] | None, typer.Option("--draw", metavar="FILE|time=FILE", help=_DRAW)] = None,
 ) -> None:
     """Simulate jobs alone on a crossbar, alone on the fabric, and side by side; show what they lose to each other.
 
     A job is a trace (SimGrid's time-independent trace, GOAL, a profile, a communication graph) or a kernel. A job that
-    ends begins again until all have run once; only first runs are timed.
+    ends begins again until all have run once; only first runs are timed. Settings: rate (GB/s) and latency (seconds) of
+    links for which the source has none, overhead (seconds of a processor for each message that it sends), eager (bytes
+    up to which a send does not wait); for packets, buffer (bytes of each port, all lanes) and hop-lanes (lanes of each
+    service lane, by hop, for dragonflies and tori).
     """
+    from ...interference.pictures import check_plot
+    from ...views.picture.writers import check_file
     from .sidebyside import Question, answer  # imported here, because other commands need no simulator
 
     wanted = tuple(placement or ["NF"])
     question = Question(
         tuple(jobs), wanted, draws, repeats, arriving,
-        pairs=pairs, links=links, plot=plot, draw=drawing, cluster_name=cluster_name,
+        shown=_shown(show), pictures=drawings(draw, {"fabric": check_file, "time": check_plot}),
+        network=network, lanes=lanes, cluster_name=cluster_name,
     )  # fmt: skip
-    with reporting(SourceError, f"reading {cluster}", partial=how.partial, how=how) as report:
-        if cluster.startswith("leaves="):
-            raise SourceError(f"--cluster: expecting a topology source with routes, got leaves and pods: {cluster}")
-        machine, routes = read_routed(cluster, lfts, report, how.rails)
+    with reporting(SourceError, f"reading {source}", partial=how.partial, how=how) as report:
+        if source.startswith("leaves="):
+            raise SourceError(f"--topology: expecting a source with routes, got leaves and pods: {source}")
+        machine, routes = read_routed(source, lfts, report, how.rails)
     list_findings(report)
-    answer(question, machine, routes, model, partial=how.partial, as_json=as_json)
+    answer(question, machine, routes, Links.of(settings), partial=how.partial, as_json=as_json)
+
+
+def _shown(text: str) -> frozenset[str]:
+    words = frozenset(filter(None, text.split(",")))
+    if not words <= {*SHOWN}:
+        raise SourceError(f"--show: expecting words of {', '.join(SHOWN)}, got {text!r:.60}")
+    return words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from rich.table import Table
 from ...inputs.figures import bare_name, cut_middle
 from ...interference import InterferenceError
 from ...interference.network import SharedNetwork, shared_network
-from ...interference.pictures import check_plot, fabric
+from ...interference.pictures import fabric
 from ...interference.pictures.runs import draw
 from ...interference.placement import draws_of, host_list, nodes_of, place
 from ...interference.replay import Outcome, pairwise_delays, prefers, replay
@@ -23,10 +23,10 @@ from ...jobs import Cluster
 from ...netsim import Hosts, Program
 from ...netsim.packets import Settings
 from ...topology import Routes
-from ...views.picture.writers import check_file, write
+from ...views.picture.writers import write
 from ..rows import SHOWN
 from ..terminal import console
-from .model import Model
+from .model import Links
 
 __all__ = ["Question", "answer"]
 
@@ -40,10 +40,10 @@ class Question:
     :param draws: number of draws of a random placement.
     :param repeats: number of runs of each job; 0 to run each again until all have run once.
     :param arriving: name of the job whose two placements are compared; None for none.
-    :param pairs: whether to show which job delays which.
-    :param links: whether to show the links of several jobs.
-    :param plot: path of a picture over time; None for none.
-    :param draw: path of a picture of the fabric; None for none.
+    :param shown: ``pairs`` to show which job delays which, ``links`` to show the links of several jobs.
+    :param pictures: file of the picture of the fabric (``fabric``), and of that over time (``time``), if wanted.
+    :param network: ``flow`` or ``packet``.
+    :param lanes: number of virtual lanes of the packet model.
     :param cluster_name: name of the cluster whose jobs are taken from a placement's file; None if it has one.
     """
 
@@ -52,45 +52,42 @@ class Question:
     draws: int
     repeats: int
     arriving: str | None
-    pairs: bool
-    links: bool
-    plot: Path | None
-    draw: Path | None
+    shown: frozenset[str]
+    pictures: Mapping[str, Path]
+    network: str
+    lanes: int
     cluster_name: str | None = None
 
 
-def answer(question: Question, machine: Cluster, routes: Routes, model: Model, *, partial: bool, as_json: bool) -> None:
+def answer(question: Question, machine: Cluster, routes: Routes, links: Links, *, partial: bool, as_json: bool) -> None:
     """Simulate and print.
 
     :param question: jobs and placements.
     :param machine: the cluster.
     :param routes: routes of the cluster.
-    :param model: options of the network.
+    :param links: settings of the network.
     :param partial: whether wrong lines of traces are skipped and counted.
     :param as_json: whether to print JSON.
     """
-    if question.plot is not None:
-        check_plot(question.plot)
-    if question.draw is not None:
-        check_file(question.draw)
     specs = read_jobs(question.jobs, partial=partial)
     for job in specs:
         if job.base is not None:
             raise InterferenceError(f"{job.name}: base: expecting jobs whose time is simulated, got {job.base:g} s")
         for note in job.notes:
             console(to_error=True).print(f"{job.name}: {note}", soft_wrap=True)
-    where = _network(machine, model)
+    where = _network(machine, question, links)
     specs = [job.computing(where) for job in specs]
     found, programs = _simulated(question, where, machine, specs)
     decision = None if question.arriving is None else _decision(specs, found, question.arriving)
     answers = _answers(where, machine, found, programs, question)
-    if question.plot is not None:
+    if "time" in question.pictures:
         first = question.placements[0]
-        draw(where, programs[first], found[first][0], question.plot, f"{machine.name}, placement {bare_name(first)}")
-    if question.draw is not None:
+        words = f"{machine.name}, placement {bare_name(first)}"
+        draw(where, programs[first], found[first][0], question.pictures["time"], words)
+    if "fabric" in question.pictures:
         _draw(question, routes, machine, where, programs, found, answers[0].get("pairs"))
     if as_json:
-        facts = {"cluster": machine.name, "network": model.network, "latency": model.latency}
+        facts = {"cluster": machine.name, "network": question.network, "latency": links.latency}
         print(json.dumps({**facts, "repeats": question.repeats, "placements": answers, "waits": decision}))
         return
     for one in answers:
@@ -111,20 +108,19 @@ def _draw(
     pairs: list[dict[str, Any]] | None,
 ) -> None:
     """Draw the first draw of the first placement on the fabric; ``pairs`` are simulated if they were not asked for."""
-    assert question.draw is not None
     first = question.placements[0]
     ran, outcome = programs[first], found[first][0]
     if pairs is None:
         pairs = pair_rows(where, ran, outcome, pairwise_delays(where, ran, outcome))
     title = f"{len(ran):,} jobs on the fabric {cut_middle(bare_name(machine.name), 60)}, placement {bare_name(first)}"
-    write(fabric.scene(routes, machine, where, ran, outcome, pairs, title), question.draw)
+    write(fabric.scene(routes, machine, where, ran, outcome, pairs, title), question.pictures["fabric"])
 
 
-def _network(machine: Cluster, model: Model) -> SharedNetwork:
-    tables = shared_network(machine, model.known_rate, model.latency)
-    hosts = Hosts(send_overhead=model.overhead, eager=float(model.eager))
-    settings = Settings(lanes=model.lanes, hop_lanes=model.hop_lanes, buffer=model.buffer)
-    return SharedNetwork(tables, model.network, hosts, settings)
+def _network(machine: Cluster, question: Question, links: Links) -> SharedNetwork:
+    tables = shared_network(machine, links.known_rate, links.latency)
+    hosts = Hosts(send_overhead=links.overhead, eager=float(links.eager))
+    settings = Settings(lanes=question.lanes, hop_lanes=links.hop_lanes, buffer=links.buffer)
+    return SharedNetwork(tables, question.network, hosts, settings)
 
 
 def _simulated(
@@ -156,9 +152,9 @@ def _answers(
     for text, outcomes in found.items():
         one = summary(text, outcomes, reference)
         one["hosts"] = {job.name: host_list(machine, nodes_of(job)) for job in programs[text]}
-        if question.links:
+        if "links" in question.shown:
             one["links"] = link_rows(where, programs[text])
-        if question.pairs:
+        if "pairs" in question.shown:
             delays = pairwise_delays(where, programs[text], outcomes[0])
             one["pairs"] = pair_rows(where, programs[text], outcomes[0], delays)
         answers.append(one)

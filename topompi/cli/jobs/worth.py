@@ -25,8 +25,8 @@ from ...colocation.speedups.files import read_speedups
 from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import check_plot
 from ...jobs import QUEUES, Cluster, Outcome, Workload, read_workload, simulate
-from ..inputs import AsJson, ClusterName
-from ..quantities import COUNT, FACTOR, HOSTS, PER_HOST, SEED, SHARE
+from ..inputs import AsJson, ClusterName, First, Settings, settings_of
+from ..quantities import FACTOR, HOSTS, PER_HOST, SEED, SHARE
 from ..terminal import console
 from .table import print_notes
 
@@ -52,7 +52,7 @@ def worth_command(
         list[str] | None,
         typer.Option("--rule", help=f"module:function of a site's factor, beside {', '.join(RULES)}; several."),
     ] = None,
-    error: Annotated[float, SHARE("--error", help="Relative standard deviation of the shutter's estimates.")] = 0.01,
+    settings: Settings = None,
     column: Annotated[
         str | None, typer.Option("--program", help="Column of the log with the jobs' programs; else they are drawn.")
     ] = None,
@@ -61,7 +61,7 @@ def worth_command(
     policy: Annotated[
         str, typer.Option("-p", "--policy", help="halves: beside any neighbour; matched: beside favoured ones.")
     ] = POLICIES[0],
-    limit: Annotated[int | None, COUNT("--limit", help="Only the first jobs.")] = None,
+    first: First = None,
     cluster_name: ClusterName = None,
     as_json: AsJson = False,
     drawing: Annotated[
@@ -72,8 +72,10 @@ def worth_command(
 
     The speed-ups give the speed of each program beside each other one. Partners change as jobs come and go. The table
     has prices as shares of the price alone, with all others gone, and the factor on the rate with which a rule brings
-    in as much as usual, and as much as whole nodes.
+    in as much as usual, and as much as whole nodes. The setting error is the relative standard deviation of the
+    shutter's estimates.
     """
+    error = settings_of(settings, {"error": (SHARE, 0.01)}, ColocationError)["error"]
     if drawing is not None:
         check_plot(drawing, "--draw", ColocationError)
     matrix, dropped = _matrix(speedups)
@@ -83,7 +85,7 @@ def worth_command(
     machine = workload.machine_nodes if nodes is None else nodes
     if machine is None:
         raise ColocationError(f"{log}: expecting --nodes, because the log does not say them, got none")
-    chosen = workload.select(np.flatnonzero(workload.run > 0)[:limit])
+    chosen = workload.select(np.flatnonzero(workload.run > 0)[:first])
     rows = _programs(chosen, matrix, column, seed)
     ran = _simulated(
         chosen.with_columns(program=np.array(matrix.programs, object)[rows]), matrix, machine, queue, policy

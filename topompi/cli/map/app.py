@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ...inputs.pairs import read_pairs
 from ...inputs.writing import write_text
 from ...mapping import MAPPERS
 from ...mapping.comparison import compare as side_by_side
@@ -21,16 +23,25 @@ from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ...mapping.readers import read_graph
 from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
 from ...mapping.work import Work
-from ..inputs import AsJson, GraphColumns, Partial, grouped, list_findings, reporting
+from ..inputs import (
+    AsJson,
+    GraphColumns,
+    Partial,
+    Recording,
+    Settings,
+    drawings,
+    grouped,
+    list_findings,
+    reporting,
+    settings_of,
+)
 from ..quantities import FACTOR, RANKS, SEED
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map, heading, plot_maps
 from .place import MapCommandError, Place
 from .table import draw
 
-__all__ = ["app"]
-
-app = typer.Typer()
+__all__ = ["Algorithm", "GivenGraph", "Seed", "make"]
 
 
 @dataclass(frozen=True)
@@ -42,17 +53,19 @@ class GivenGraph:
     :param ranks: number of ranks, if the graph names fewer; None for those of the graph.
     """
 
-    graph: Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")] = None
+    graph: Recording = None
     columns: GraphColumns = None
     ranks: Annotated[int | None, RANKS("--ranks", "-n", help="Ranks, where the graph names fewer.")] = None
 
     def path(self) -> Path:
         """Return the path of the graph's file.
 
-        :raises MapCommandError: if --graph is not given.
+        :raises MapCommandError: if it is not given.
         """
         if self.graph is None:
-            raise MapCommandError("expecting --graph FILE; topompi map --help lists its formats")
+            raise MapCommandError(
+                "expecting PROFILE, a file with a communication graph; topompi map --help lists its formats"
+            )
         return self.graph
 
     def read(self) -> CommunicationGraph:
@@ -64,42 +77,34 @@ class GivenGraph:
         return graph
 
 
+_COMPARED = "Two maps to compare: files of any format, or 'given' for the given order."
 _MAPPERS = f"One of {', '.join(MAPPERS)}, or your own as module:function."
 Algorithm = Annotated[str, typer.Option("--algorithm", "-a", help=_MAPPERS)]
-Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or .png: where the bytes go, before and after.")]
 Objective = Annotated[str, typer.Option("--objective", help=f"One of {', '.join(OBJECTIVES)}.")]
 Form = Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(WRITERS)}.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="The map's file; else standard output.")]
 Full = Annotated[bool, typer.Option("--report", help="Show what the map changes.")]
-Drawing = Annotated[
-    Path | None, typer.Option("--draw", help="FILE.svg, .png or .html: the map on its fabric, links by load.")
-]
+_DRAW = "FILE.svg, .png or .html: the map on its fabric, links by load; bytes=FILE.svg or .png: bytes by distance."
+Drawing = Annotated[list[str] | None, typer.Option("--draw", metavar="FILE|bytes=FILE", help=_DRAW)]
 Seed = Annotated[int, SEED("--seed", help="Of all that is random.")]
-Effort = Annotated[float, FACTOR("--effort", help="Factor on the work of annealing in 'best'.")]
-Partitioner = Annotated[str | None, typer.Option("--partitioner", help=f"One of {', '.join(PARTITIONERS)}.")]
-Weight = Annotated[str | None, typer.Option("--weight", help=f"What cuts count: {', '.join(WEIGHTS)}.")]
 
 
-@app.callback(invoke_without_command=True)
 @grouped
 def make(
-    context: typer.Context,
-    *,
     given: GivenGraph,
+    compared: Annotated[list[str] | None, typer.Argument(metavar="[A B]", help=_COMPARED)] = None,
+    *,
     place: Place,
     algorithm: Algorithm = "best",
     objective: Objective = "hop-bytes",
     form: Form = None,
     output: Output = None,
     report: Full = False,
-    plot: Plot = None,
-    draw_file: Drawing = None,
+    draw_files: Drawing = None,
     partial: Partial = False,
     as_json: AsJson = False,
     seed: Seed = 0,
-    effort: Effort = 1.0,
-    partitioner: Partitioner = None,
-    weight: Weight = None,
+    settings: Settings = None,
     limit: Limit = None,
 ) -> None:
     """Place a program's ranks on a job's slots, as a file for its launcher.
@@ -114,17 +119,24 @@ def make(
     json for topompi.
 
     'best' includes the given order among its candidates, so that its map is never worse than this; the other mappers
-    return their own map. Slots are by default the ranks evenly over the hosts, or what the Slurm job says.
+    return their own map. Slots are by default the ranks evenly over the hosts, or what the Slurm job says. Settings:
+    effort=NUMBER (a factor on the work of annealing in 'best'), partitioner=NAME, weight=NAME (what cuts count).
+
+    With two maps A and B, their figures are compared, and no map is made. Hosts and slots are then those in A's file,
+    or, if A is 'given', in B's, unless --hosts or --slots say them.
     """
-    if context.invoked_subcommand is not None:
-        return
     given.path()
     place.check()
-    if draw_file is not None:
-        check_draw(draw_file, place)
-    search = Search(algorithm, objective, seed, effort, partitioner, weight)
+    pictures = drawings(draw_files, {"map": lambda path: check_draw(path, place), "bytes": check_plot})
+    draw_file, bytes_file = pictures.get("map"), pictures.get("bytes")
+    if compared:
+        if len(compared) != 2 or draw_file is not None:
+            raise MapCommandError("expecting two maps, A and B, without --draw FILE, to compare")
+        _compared(compared, given, place, bytes_file, partial=partial, as_json=as_json)
+        return
+    search = Search(algorithm, objective, seed, **_tuned(settings))
     search.check()
-    written = _check_files(form, output, plot)
+    written = _check_format(form, output)
     with reporting(MapCommandError, partial=partial, how=place) as progress:
         progress.step(f"reading {given.graph}")
         found_graph = given.read()
@@ -137,8 +149,8 @@ def make(
         summary = _summary(found_graph, found_machine, maps, place)
         summary["verdict"] = _verdict(summary, mapping, objective, algorithm + (work.cut and f"; {work.cut}"))
         summary |= {"algorithm": algorithm, "objective": objective, "seed": seed, "cut": work.cut, "format": written}
-        if plot is not None:
-            plot_maps(plot, given.graph, found_graph, found_machine, maps, summary)
+        if bytes_file is not None:
+            plot_maps(bytes_file, given.graph, found_graph, found_machine, maps, summary)
         if draw_file is not None:
             words = heading(given.graph, place, found_graph, algorithm if summary["moved"] else "")
             draw_map(draw_file, place, found_graph, maps["given"], mapping, words, progress)
@@ -149,36 +161,28 @@ def make(
         _show(summary, full=report, to_error=output is None)
 
 
-@app.command()
-@grouped
-def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="A map's file, or 'given' for the given order.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
-    *,
-    given: GivenGraph,
-    place: Place,
-    plot: Plot = None,
-    partial: Partial = False,
-    as_json: AsJson = False,
-    limit: Limit = None,
+def _compared(
+    names: Sequence[str], given: GivenGraph, place: Place, bytes_file: Path | None, *, partial: bool, as_json: bool
 ) -> None:
-    """Compare two maps of one program on one allocation, each in any format.
+    """Compare two maps, and print the comparison.
 
-    If --hosts and --slots are not given, hosts and slots are those in A's file, or, if A is 'given', in B's.
+    :param names: path of each map's file, or ``given``.
+    :param given: options that name the graph.
+    :param place: options that define the places for ranks.
+    :param bytes_file: path of a picture of the bytes by distance; None for none.
+    :param partial: whether a source with faults is read in part.
+    :param as_json: whether to print JSON.
     """
-    place.check()
-    if plot is not None:
-        check_plot(plot)
     with reporting(MapCommandError, partial=partial, how=place) as progress:
         progress.step(f"reading {given.graph}")
         found_graph = given.read()
-        found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))
-        read = [_read(name, found_machine, found_graph, place) for name in (first, second)]
-        maps = dict(zip(("A: " + first, "B: " + second), read, strict=True))
+        found_machine = place.build(found_graph.size, progress, _allocation(place, *names))
+        read = [_read(name, found_machine, found_graph, place) for name in names]
+        maps = dict(zip(("A: " + names[0], "B: " + names[1]), read, strict=True))
         summary = _summary(found_graph, found_machine, maps, place)
         summary["verdict"] = _comparison(summary)
-        if plot is not None:
-            plot_maps(plot, given.graph, found_graph, found_machine, maps, summary)
+        if bytes_file is not None:
+            plot_maps(bytes_file, given.graph, found_graph, found_machine, maps, summary)
     list_findings(progress)
     if as_json:
         print(json.dumps(summary))
@@ -201,17 +205,27 @@ def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
         print(text, end="")
 
 
-def _check_files(form: str | None, output: Path | None, plot: Path | None) -> str:
-    """Return the name of the map's format; raise before any long work if a format or a picture's name is unknown.
+def _tuned(settings: list[str] | None) -> dict[str, Any]:
+    """Return the fields of `Search` that ``--set`` gives."""
+    names = {"partitioner": PARTITIONERS, "weight": WEIGHTS}
+    parts = [part for text in settings or () for part in text.split(",")]
+    words = [text for text in parts if text.partition("=")[0] in names]
+    found: dict[str, Any] = dict(read_pairs(words, "--set", "NAME=VALUE", MapCommandError))
+    for name, value in found.items():
+        if value not in names[name]:
+            raise MapCommandError(f"--set {name}: expecting one of {', '.join(names[name])}, got {value!r:.60}")
+    numbers = [text for text in parts if text not in words]
+    return found | settings_of(numbers, {"effort": (FACTOR, 1.0)}, MapCommandError)
+
+
+def _check_format(form: str | None, output: Path | None) -> str:
+    """Return the name of the map's format; raise before any long work if it is unknown.
 
     :param form: name of the format; None to choose it by the ending of ``output``.
     :param output: path of the map's file; None if it is printed.
-    :param plot: path of the picture; None if none is drawn.
     """
     if form is not None and form not in WRITERS:
         raise MapCommandError(f"expecting --format {', '.join(WRITERS)}, got {form!r}")
-    if plot is not None:
-        check_plot(plot)
     return form or ("json" if output is not None and output.suffix == ".json" else "rankfile5")
 
 
@@ -222,7 +236,7 @@ def _allocation(place: Place, *names: str) -> tuple[tuple[str, ...], list[int]] 
     :param names: path of each map's file, or ``given`` for the given order, which has no file.
     """
     files = [name for name in names if name != "given"]
-    if place.machine is not None or place.hosts is not None or place.slots is not None or not files:
+    if place.tree or place.hosts is not None or place.slots is not None or not files:
         return None
     mapping = read_mapping(files[0])
     return mapping.hosts, mapping.slots.tolist()
@@ -238,7 +252,7 @@ def _read(name: str, machine: Machine, graph: CommunicationGraph, place: Place) 
 def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, Any]:
     """Return the figures of two mappings, with a title, for `topompi.cli.map.table.draw`."""
     title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
-    found = side_by_side(graph, machine, maps, from_topology=place.topology is not None)
+    found = side_by_side(graph, machine, maps, from_topology=not place.tree)
     return {"title": title, "source": place.source, **found}
 
 

@@ -1,4 +1,4 @@
-"""``topompi map --draw`` and ``--plot``: pictures of mapped ranks on their fabric, and of their traffic."""
+"""``topompi map --draw``: pictures of mapped ranks on their fabric, and of their traffic."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def check_draw(path: Path, place: Place) -> None:
 
     :param path: path of the picture.
     :param place: options that name the topology.
-    :raises MapCommandError: if --topology is not given.
+    :raises MapCommandError: if the topology is a regular tree.
     :raises PictureError: if no writer takes the file name's suffix.
     """
-    if place.topology is None:
-        raise MapCommandError("--draw: expecting --topology, whose switches it draws, got --machine")
+    if place.tree:
+        raise MapCommandError("--draw: expecting a topology source, whose switches it draws, got a regular tree")
     from ...views.picture.writers import check_file  # imported here, because few maps are drawn
 
     check_file(path)

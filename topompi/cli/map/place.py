@@ -20,9 +20,13 @@ from ...topology import Report, Routes
 from ...topology.hostnames import hosts_apart
 from ...views.allocation import allocation_of, machine_on
 from ...views.picture.names import listed
-from ..inputs import Adapters, Lfts
+from ..inputs import Adapters, Lfts, topology
 
 __all__ = ["MapCommandError", "Place"]
+
+
+TREE = "tree="  # begins a regular tree in the place of a topology source
+_TOPOLOGY = f"A topology source, or a regular tree with its distances, lowest level first: {TREE}16:16:8@1:10:100."
 
 
 class MapCommandError(TopompiError, ValueError):
@@ -35,48 +39,47 @@ class Place(Adapters):
 
     Distances are those of a topology, or of a regular tree.
 
-    :param topology: topology source, see `topompi.topology.load`.
+    :param topology: topology source, see `topompi.topology.load`, or a regular tree ``tree=16:16:8@1:10:100``: slots
+        per host, hosts per cluster, clusters per larger cluster; and the distance of two ranks whose smallest common
+        part is a host, a cluster, a larger cluster.
     :param lfts: path of the forwarding tables of the source.
     :param hosts: a host list, the path of a file of hosts, or ``all``; hosts named once per rank are the given order.
     :param slots: number of slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
-    :param machine: numbers of parts in each level of a regular tree, innermost first: slots per host, hosts per
-        cluster, clusters per larger cluster (``16:16:8``).
-    :param distances: distance of two ranks whose smallest common part is a host, a cluster, a larger cluster
-        (``1:10:100``).
     :ivar loaded: list with the topology's routes after they were read, before that empty.
     """
 
-    topology: Annotated[str | None, typer.Option("--topology", help="A source, as for topompi topology show.")] = None
+    topology: Annotated[str | None, topology(_TOPOLOGY)] = None
     lfts: Lfts = None
     hosts: Annotated[
         str | None, typer.Option("--hosts", help="List, file or all; else $SLURM_JOB_NODELIST, else the first filled.")
     ] = None
     slots: Annotated[str | None, typer.Option("--slots", help="Of each host: 16, or 16,16,8, or 16(x2),8.")] = None
-    machine: Annotated[str | None, typer.Option("--machine", help="A regular tree, lowest level first: 16:16:8.")] = (
-        None
-    )
-    distances: Annotated[str | None, typer.Option("--distances", help="Its distances, as many: 1:10:100.")] = None
     loaded: list[Routes] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def check(self) -> None:
         """Refuse options that contradict each other, before any long work.
 
-        :raises MapCommandError: if not exactly one of --topology and --machine is given, if --machine or --distances is
-            given without the other, or if --machine is given with options that only a topology has.
+        :raises MapCommandError: if there is no topology, or options that a regular tree has not.
         """
-        if (self.topology is None) == (self.machine is None):
-            raise MapCommandError("expecting either --topology SOURCE or --machine with --distances")
-        if (self.machine is None) != (self.distances is None):
-            raise MapCommandError("expecting --machine and --distances together, such as 16:16:8 and 1:10:100")
-        if self.machine is not None and self.slots is not None:
-            raise MapCommandError("expecting no --slots beside --machine, whose first number they are")
-        if self.machine is not None and (self.rails or self.names or self.rule):
-            raise MapCommandError("expecting --topology beside --rails, --names and --name-rule, got --machine")
+        if self.topology is None:
+            raise MapCommandError(f"expecting --topology SOURCE or --topology {TREE}16:16:8@1:10:100, got none")
+        if self.tree and "@" not in self.tree:
+            raise MapCommandError(f"--topology: expecting {TREE}16:16:8@1:10:100, got {self.topology!r:.60}")
+        if self.tree and self.slots is not None:
+            raise MapCommandError(f"expecting no --slots beside {TREE}, whose first number they are")
+        if self.tree and (self.rails or self.names or self.rule):
+            raise MapCommandError(f"expecting a source beside --rails, --names and --name-rule, got {self.topology}")
+
+    @property
+    def tree(self) -> str:
+        """The regular tree without its first word; empty if the topology is a source."""
+        found = self.topology or ""
+        return found.removeprefix(TREE) if found.startswith(TREE) else ""
 
     @property
     def source(self) -> str:
         """The topology source, or the regular tree and its distances in words, for headings."""
-        return self.topology if self.topology is not None else f"{self.machine}, distances {self.distances}"
+        return self.tree.replace("@", ", distances ") if self.tree else self.topology or ""
 
     def build(
         self, ranks: int, report: Report, allocation: tuple[Sequence[str], Sequence[int]] | None = None
@@ -90,7 +93,7 @@ class Place(Adapters):
         :raises MapCommandError: if there are fewer slots than ranks.
         """
         self.check()
-        machine = self._hierarchy() if self.machine is not None else self._of_topology(ranks, report, allocation)
+        machine = self._hierarchy() if self.tree else self._of_topology(ranks, report, allocation)
         if machine.num_slots < ranks:
             raise MapCommandError(
                 f"expecting a slot for each of {ranks} ranks, got {machine.num_slots} on {machine.num_hosts} hosts"
@@ -103,7 +106,7 @@ class Place(Adapters):
         :param machine: the result of ``build``.
         :param ranks: number of ranks.
         """
-        listed = self.hosts not in (None, ALL) and self.slots is None and self.machine is None
+        listed = self.hosts not in (None, ALL) and self.slots is None and not self.tree
         names = read_hosts(self.hosts or "") if listed else []
         if len(names) != ranks:
             return Mapping.identity(machine, ranks)
@@ -111,12 +114,12 @@ class Place(Adapters):
         return Mapping.on_hosts(np.array([number[name] for name in names]), machine)
 
     def _hierarchy(self) -> Machine:
-        machine = Machine.hierarchy(self.machine or "", self.distances or "")
+        machine = Machine.hierarchy(*self.tree.split("@", 1))
         if self.hosts is None:
             return machine
         names = read_hosts(self.hosts)
         if len(names) != machine.num_hosts:
-            raise MapCommandError(f"expecting {machine.num_hosts} --hosts for --machine, got {len(names)}")
+            raise MapCommandError(f"expecting {machine.num_hosts} --hosts for {TREE}, got {len(names)}")
         return replace(machine, hosts=tuple(names))
 
     def _of_topology(

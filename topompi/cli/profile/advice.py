@@ -18,7 +18,7 @@ LAUNCHERS = ("mpirun", "mpiexec", "prterun")
 
 
 def where(interface: TopologyInterface, recorded: Path, topology: str, lfts: Path | None) -> str:
-    """Return the options of ``topompi map`` for a recorded profile (graph, topology, tables, hosts) as one text.
+    """Return the words after ``topompi map`` for a recorded profile: its file, topology, tables and hosts.
 
     The hosts are named once per rank, in the order of the ranks, unless equal blocks of ranks fill them.
 
@@ -30,8 +30,9 @@ def where(interface: TopologyInterface, recorded: Path, topology: str, lfts: Pat
     blocks = np.arange(interface.num_hosts).repeat(interface.num_ranks // interface.num_hosts)
     even = np.array_equal(interface.rank_host, blocks)
     hosts = compress(interface.hosts if even else [interface.hosts[one] for one in interface.rank_host.tolist()])
-    options = {"graph": str(recorded), "topology": topology, "lfts": str(lfts or ""), "hosts": hosts}
-    return " ".join(f"--{name} {shlex.quote(value)}" for name, value in options.items() if value)
+    options = {"topology": topology, "lfts": str(lfts or ""), "hosts": hosts}
+    words = [f"--{name} {shlex.quote(value)}" for name, value in options.items() if value]
+    return " ".join((shlex.quote(str(recorded)), *words))
 
 
 def commands(advice: dict[str, Any], found: Profile, topology: str, options: str) -> list[str]:

@@ -16,7 +16,7 @@ from ...inputs.hostlist import read_hosts
 from ...inputs.writing import write_text
 from ...profile import Profile, ProfileError, read_profile, write_profile
 from ...profile.analysis import GRANULARITIES
-from ...profile.colours import DEFAULT, PALETTES
+from ...profile.colours import DEFAULT
 from ...profile.export import EXPORTS, export
 from ...profile.monitored import read_monitored, record
 from ...profile.placing import placed
@@ -24,7 +24,7 @@ from ...profile.recording import COUNTS, View
 from ...profile.summary import check_hosts, summarise
 from ...topology import Report, Routes, TopologyInterface, load_routes
 from ..hosts import Placement
-from ..inputs import AsJson, Lfts, grouped, reporting
+from ..inputs import AsJson, Lfts, Topology, grouped, reporting, topology
 from ..quantities import COUNT
 from ..terminal import console
 from .advice import commands, hint_of, where
@@ -42,19 +42,14 @@ class _Recording(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-DRAWN = "With what show, plot and report begin:"
+app = typer.Typer(
+    cls=_Recording, help="What a program really sends, by distance.", no_args_is_help=True, add_completion=False
+)
 
-app = typer.Typer(cls=_Recording, help="What a program really sends, by distance.", no_args_is_help=True)
-
-Recorded = Annotated[Path, typer.Argument(metavar="FILE", help="A profile, or a folder of Open MPI's .prof files.")]
-Topology = Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")]
-Granularity = Annotated[
-    str, typer.Option("--granularity", help=f"One of {', '.join(GRANULARITIES)}; else as was asked for when recording.")
-]
-Count = Annotated[
-    str, typer.Option("--count", help=f"One of {', '.join(COUNTS)}; else as was asked for when recording.")
-]
-Palette = Annotated[str, typer.Option("--palette", help=f"One of {', '.join(PALETTES)}.")]
+_OUTPUT = f"FILE.html for the page, FILE.{', FILE.'.join(EXPORTS)} for other programs, else a folder for pictures."
+Recorded = Annotated[Path, typer.Argument(metavar="PROFILE", help="A profile, or a folder of Open MPI's .prof files.")]
+_BY = f"Units and quantity: {', '.join((*GRANULARITIES, *COUNTS))}, or one of each: host,bytes; else as when recording."
+By = Annotated[str, typer.Option("--by", help=_BY)]
 
 
 @dataclass(frozen=True)
@@ -95,14 +90,14 @@ def record_command(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND ...", help="As for a shell: mpirun -n 4 ./app")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The profile's file.")] = Path("run.topoprof"),
     hosts: Annotated[str | None, typer.Option("--hosts", help="Host of each rank: a list or a file.")] = None,
-    granularity: Annotated[str, typer.Option("--granularity", help=f"{DRAWN} {', '.join(GRANULARITIES)}.")] = "",
-    count: Annotated[str, typer.Option("--count", help=f"{DRAWN} {', '.join(COUNTS)}.")] = "",
+    by: Annotated[str, typer.Option("--by", help="Units and quantity with which show and export begin.")] = "",
 ) -> None:
     """Run a program of Open MPI, in any language, and record what its ranks send; 'record' may be left out.
 
     Open MPI's monitoring component counts messages and bytes per pair of ranks below the calls, inside collectives too.
     The exit code is the program's.
     """
+    granularity, count = split_view(by)
     Profile(1, "").view_of(granularity, count)  # raises an error for an unknown option value before the program runs
     if not output.resolve().parent.is_dir():
         raise ProfileError(f"--output: expecting a file in a folder that exists, got {output}")
@@ -123,36 +118,34 @@ def record_command(
 @grouped
 def show(
     recorded: Recorded,
-    topology: Topology,
+    source: Topology,
     *,
     job: _Hosts,
-    granularity: Granularity = "",
-    count: Count = "",
-    most: Annotated[int, COUNT("--most", help="Rows of hosts, switches and links.")] = 10,
-    hint: Annotated[bool, typer.Option("--hint/--no-hint", help="Look for a better mapping, some seconds.")] = True,
+    by: By = "",
+    most: Annotated[int, COUNT("--top", help="Rows of hosts, switches and links.")] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Show messages and bytes by hops, levels, hosts or switches, the busiest links, and what a mapping could save."""
     found = _read(recorded)
     with reporting(ProfileError) as progress:
-        routes = job.routes(topology, progress)
-        interface = job.placed(found, routes, topology)
+        routes = job.routes(source, progress)
+        interface = job.placed(found, routes, source)
         progress.step("links")
-        summary = summarise(found, interface, found.view_of(granularity, count, "host"), most, hint=hint)
+        summary = summarise(found, interface, found.view_of(*split_view(by), "host"), most)
     if as_json:
         print(json.dumps(summary))
     else:
         draw(console(), summary)
         _warn(found)
-    if hint and not as_json and summary["saving"] is not None:
-        print(hint_of(summary["saving"], where(interface, recorded, topology, job.lfts)))
+    if not as_json and summary["saving"] is not None:
+        print(hint_of(summary["saving"], where(interface, recorded, source, job.lfts)))
 
 
 @app.command()
 @grouped
 def advise(
     recorded: Recorded,
-    topology: Topology,
+    source: Topology,
     *,
     job: _Hosts,
     library: Annotated[str, typer.Option("--library", help="What MPI.Get_library_version() says.")] = "",
@@ -164,11 +157,11 @@ def advise(
 
     found = _read(recorded)
     with reporting(ProfileError) as progress:
-        routes = job.routes(topology, progress)
-        interface = job.placed(found, routes, topology)
+        routes = job.routes(source, progress)
+        interface = job.placed(found, routes, source)
         progress.step("looking for a better order")
         advice = advice_of(found, interface, model_of(library, {}) if library else None)
-    advice["run"] = commands(advice, found, topology, where(interface, recorded, topology, job.lfts))
+    advice["run"] = commands(advice, found, source, where(interface, recorded, source, job.lfts))
     if as_json:
         print(json.dumps(advice))
         return
@@ -177,81 +170,99 @@ def advise(
         print(line)
 
 
-@app.command()
+@app.command("export")
 @grouped
-def plot(
-    recorded: Annotated[list[Path], typer.Argument(metavar="FILE ...", help="Profiles; several are compared.")],
-    topology: Topology,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the pictures.")],
+def export_command(
+    recorded: Annotated[list[Path], typer.Argument(metavar="PROFILE", help="Profiles; several are compared.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help=_OUTPUT)],
     *,
+    source: Annotated[str | None, topology("A topology source; needed for pictures and the page.")] = None,
     job: _Hosts,
-    granularity: Granularity = "",
-    count: Count = "",
-    palette: Palette = DEFAULT,
-    form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
+    by: By = "",
+    form: Annotated[str, typer.Option("--format", help="Of the pictures: svg or png.")] = "svg",
 ) -> None:
-    """Draw profiles: bytes by hops, who sends to whom, what the links carry, and several runs in one graph."""
-    from ...profile.pictures import draw_comparison, draw_traffic  # imported here, because other commands do not draw
-    from ...profile.tree import tree_of
-    from ...views.picture.writers import write
+    """Write pictures of profiles, a page with a zoomable map that needs no network, or bytes for other programs.
 
-    output.mkdir(parents=True, exist_ok=True)
-    runs = {}
+    Pictures show bytes by hops, who sends to whom, what the links carry, and several runs in one graph. Other programs
+    read the bytes between ranks as Matrix Market, METIS, MATLAB or NumPy.
+    """
+    if output.suffix.removeprefix(".") in EXPORTS:
+        found = _read(recorded[0])
+        if len(recorded) > 1 or found.granularity != "process":
+            raise ProfileError(
+                f"{output}: expecting one profile by process, got {len(recorded)} by {found.granularity}"
+            )
+        export(found.graph(), output)
+        return
+    if source is None:
+        raise ProfileError("expecting --topology, got none")
     with reporting(ProfileError) as progress:
-        routes = job.routes(topology, progress)
-        for path in recorded:
-            progress.step(f"drawing {path}")
-            found = _read(path)
-            interface, view = job.placed(found, routes, topology), found.view_of(granularity, count)
-            check_hosts(found, interface)
-            runs[path.stem] = found.graph(), interface
-            size = f"{interface.num_ranks:,} ranks on {interface.num_hosts:,} hosts"
-            title = f"{path.stem}: {size} of {cut_middle(bare_name(topology), 40)}"
-            options = (*runs[path.stem], view.granularity, view.count, palette, title)
-            for kind in ("histogram", "heat"):
-                draw_traffic(output / f"{path.stem}-{kind}.{form}", kind, *options)
-            if (scene := tree_of(*runs[path.stem], f"{title}, bytes on its links")) is not None:
-                write(scene, output / f"{path.stem}-links.{form}")
-    if len(runs) > 1:
-        draw_comparison(output / f"comparison.{form}", runs, view.count, palette)
-    print("\n".join(sorted(str(path) for path in output.glob(f"*.{form}"))))
-
-
-@app.command()
-@grouped
-def report(
-    recorded: Annotated[list[Path], typer.Argument(metavar="FILE ...", help="Profiles; several are compared.")],
-    topology: Topology,
-    *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page, FILE.html.")] = Path("report.html"),
-    job: _Hosts,
-    granularity: Granularity = "",
-    count: Count = "",
-    palette: Palette = DEFAULT,
-) -> None:
-    """Write one HTML page, with a zoomable map and values under the pointer, that needs no network."""
-    from ...profile.page import page
-
-    with reporting(ProfileError) as progress:
-        routes = job.routes(topology, progress)
+        routes = job.routes(source, progress)
         runs = {}
         for path in recorded:
             progress.step(f"reading {path}")
             found = _read(path)
-            runs[path.stem] = found, job.placed(found, routes, topology)
-        write_text(output, page(runs, palette, granularity, count))
+            runs[path.stem] = found, job.placed(found, routes, source)
+        if output.suffix == ".html":
+            from ...profile.page import page
+
+            write_text(output, page(runs, DEFAULT, *split_view(by)))
+        else:
+            _draw(runs, source, output, split_view(by), form, progress)
 
 
-@app.command("export")
-def export_command(
-    recorded: Recorded,
-    output: Annotated[Path, typer.Option("--output", "-o", help=f"FILE.{', FILE.'.join(EXPORTS)}.")],
+def _draw(
+    runs: dict[str, tuple[Profile, TopologyInterface]],
+    source: str,
+    folder: Path,
+    by: tuple[str, str],
+    form: str,
+    progress: Report,
 ) -> None:
-    """Write the bytes between ranks for other programs: Matrix Market, METIS, MATLAB or NumPy."""
-    found = _read(recorded)
-    if found.granularity != "process":
-        raise ProfileError(f"{recorded}: expecting a profile by process, got one by {found.granularity}")
-    export(found.graph(), output)
+    """Draw pictures of each profile, and of several together, into a folder.
+
+    :param runs: each profile and its placement, by the name of its file.
+    :param source: topology source, for titles.
+    :param folder: the folder.
+    :param by: granularity and count, or empty words.
+    :param form: ending of the pictures.
+    :param progress: object that shows progress.
+    """
+    from ...profile.pictures import draw_comparison, draw_traffic  # imported here, because other commands do not draw
+    from ...profile.tree import tree_of
+    from ...views.picture.writers import write
+
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {}
+    for name, (found, interface) in runs.items():
+        progress.step(f"drawing {name}")
+        view = found.view_of(*by)
+        check_hosts(found, interface)
+        drawn[name] = found.graph(), interface
+        size = f"{interface.num_ranks:,} ranks on {interface.num_hosts:,} hosts"
+        title = f"{name}: {size} of {cut_middle(bare_name(source), 40)}"
+        options = (*drawn[name], view.granularity, view.count, DEFAULT, title)
+        for kind in ("histogram", "heat"):
+            draw_traffic(folder / f"{name}-{kind}.{form}", kind, *options)
+        if (scene := tree_of(*drawn[name], f"{title}, bytes on its links")) is not None:
+            write(scene, folder / f"{name}-links.{form}")
+    if len(drawn) > 1:
+        draw_comparison(folder / f"comparison.{form}", drawn, view.count, DEFAULT)
+    print("\n".join(sorted(str(path) for path in folder.glob(f"*.{form}"))))
+
+
+def split_view(by: str) -> tuple[str, str]:
+    """Return the granularity and the count that a value of ``--by`` names; empty words if it names none.
+
+    :param by: words with commas.
+    """
+    words = [word for word in by.split(",") if word]
+    counts = [word for word in words if word in COUNTS]
+    units = [word for word in words if word not in COUNTS]
+    if len(counts) > 1 or len(units) > 1 or not {*units} <= {*GRANULARITIES}:
+        known = f"one of {', '.join(GRANULARITIES)}, one of {', '.join(COUNTS)}, or one of each"
+        raise ProfileError(f"--by: expecting {known}, got {by!r:.60}")
+    return "".join(units), "".join(counts)
 
 
 def _read(recorded: Path) -> Profile:

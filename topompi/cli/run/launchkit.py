@@ -1,4 +1,4 @@
-"""``topompi launch-kit``: a folder with a program's rank file, its library's choice file, and a script that runs it."""
+"""``topompi export launch-kit``: a folder with a rank file, a library's choice file, and a script that runs it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import json
 import os
 import shlex
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ...inputs.writing import write_text
 from ...mapping.mapping import Mapping
@@ -18,13 +15,11 @@ from ...mapping.search import Search, solve
 from ...topology import TopologyInterface
 from ...topology.hostnames import require_joined
 from ...views.allocation import machine_on
-from ..hosts import HOSTS_HELP, find_hosts
-from ..inputs import Adapters, AsJson, GraphColumns, NameRule, Names, Rails, list_findings, reporting
-from ..quantities import PER_HOST
-from ..terminal import Limit
+from ..hosts import find_hosts
+from ..inputs import Adapters, list_findings, reporting
 from .choicefiles import FILES, ChoiceFiles, ExportError, choice_files
 
-__all__ = ["launch_kit"]
+__all__ = ["write_kit"]
 
 # For each library: options that name the rank file, and options for equally many ranks on each host.
 _RANKMAP = "$(sed -n 's/^# rankmap //p' \"$kit/app.map\")"
@@ -37,31 +32,33 @@ MAPS = {
 MAP = "app.map"
 
 
-def launch_kit(
-    topology: Annotated[str, typer.Option("--topology", help="A source, as for topompi topology show.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
-    profile: Annotated[Path | None, typer.Argument(help="Who sends how much to whom, as for topompi map.")] = None,
-    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
-    columns: GraphColumns = None,
-    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
-    ppn: Annotated[int, PER_HOST("--ppn", help="Ranks on each host.")] = 1,
-    mpi: Annotated[str, typer.Option("--mpi", help=f"One of {', '.join(FILES)}.")] = "openmpi",
-    library: Annotated[Path | None, typer.Option("--mpich-library", help="libmpi.so.12; else that of mpirun.")] = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    as_json: AsJson = False,
-    limit: Limit = None,
+def write_kit(
+    output: Path,
+    profile: Path | None,
+    source: tuple[str, Path | None, Adapters],
+    hosts: str | None,
+    ppn: int,
+    mpi: str,
+    *,
+    columns: str | None,
+    library: Path | None,
+    as_json: bool,
 ) -> None:
     """Write a program's rank file, its MPI library's choice file and a script that runs it, into a folder.
 
-    \b Then:
-      sh DIR/run.sh ./app
-    Without a profile there is no rank file: ranks fill one host after the other.
-    """  # noqa: D301 -- the command line's library wants the character \b before lines that it must not join
+    :param output: the folder.
+    :param profile: what each rank sends to each; None to write no rank file, so that ranks fill one host after another.
+    :param source: topology source, its forwarding tables if they are separate, and the options about adapters.
+    :param hosts: value of ``--hosts``.
+    :param ppn: number of ranks on each host.
+    :param mpi: a key of ``FILES``.
+    :param columns: value of ``--columns``.
+    :param library: path of the MPICH library whose tables are used; None for the one beside ``mpirun`` in PATH.
+    :param as_json: whether to print JSON.
+    """
     if mpi not in FILES:
         raise ExportError(f"--mpi: expecting one of {', '.join(FILES)}, got {mpi!r}")
-    adapters = Adapters(rails, names, rule)
+    topology, lfts, adapters = source
     with reporting(ExportError, f"reading {topology}", how=adapters) as report:
         routes = adapters.read(topology, lfts, report)
         chosen_hosts = find_hosts(hosts) or list(routes.fabric.hosts)

@@ -15,6 +15,7 @@ from ...errors import SourceError, TopompiError
 from ...extensions import require_mpi
 from ...inputs.hostlist import expand
 from ...inputs.writing import write_text
+from ..inputs import AsJson
 from ..quantities import SECONDS
 from ..terminal import Limit, console
 
@@ -27,9 +28,8 @@ __all__ = ["probe"]
 def probe(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The fabric.json to write.")] = None,
     seconds: Annotated[float, SECONDS("--seconds", help="Begin no measurement after these.", min=0.1)] = 20.0,
-    rates: Annotated[bool, typer.Option("--rates/--no-rates", help="Measure rates too.")] = True,
     hosts: Annotated[str | None, typer.Option("--hosts", help="Virtual: take each rank as one of these hosts.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
     """Measure which hosts of this job stand close together, and how much their links carry.
@@ -48,7 +48,7 @@ def probe(
         names = None if hosts is None else expand(hosts)
         if (refusal := world.bcast(_unwritable(output) if speaks else None)) is not None:
             raise refusal
-        found = running.probe(world, seconds, rates, names, _say if speaks else lambda words: None)
+        found = running.probe(world, seconds, True, names, _say if speaks else lambda words: None)
         failure = _finish(found, output, as_json) if speaks and found is not None else None
         if (failure := world.bcast(failure)) is not None:
             raise failure

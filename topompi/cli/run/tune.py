@@ -19,13 +19,14 @@ from ...inputs.writing import write_text
 from ...selection.classes import size_class
 from ...tuning.comparison import Row, compare, is_undecided, rounds_needed, rules_of, winner
 from ...tuning.record import Measured, TuneRecord
+from ..inputs import AsJson, topology
 from ..quantities import COUNT, parse_bytes
+from ..terminal import Limit, console, overwrite
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
     from ...topology import TopologyInterface
-from ..terminal import Limit, console, overwrite
 
 __all__ = ["TuneError", "tune"]
 
@@ -39,18 +40,18 @@ class TuneError(TopompiError, ValueError):
 
 def tune(
     collectives: Annotated[list[str], typer.Argument(metavar="COLLECTIVE...", help="Methods, such as alltoall bcast.")],
-    sizes: Annotated[str, typer.Option("--sizes", "-m", help="MIN:MAX or one size, doubling; see below.")] = "1K:1M",
+    sizes: Annotated[str, typer.Option("--bytes", "-m", help="MIN:MAX or one size, doubling; see below.")] = "1K:1M",
     rounds: Annotated[
         int | None, COUNT("--rounds", "-i", help="Timed calls of each; default 20, or as many as needed.", min=6)
     ] = None,
     algorithms: Annotated[
-        str, typer.Option("--algorithms", "-a", help="Names (ring, ring/32K) or module:function, A,B; see below.")
+        str, typer.Option("--algorithm", "-a", help="Names (ring, ring/32K) or module:function, A,B; see below.")
     ] = "all",
-    topology: Annotated[str | None, typer.Option("--topology", help="A topology source.")] = None,
+    source: Annotated[str | None, topology("A topology source.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help="Virtual placement: a host list, in blocks.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The rules file to write.")] = None,
     record: Annotated[Path | None, typer.Option("--record", help="File for all samples, see topompi export.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the record instead of the tables.")] = False,
+    as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
     """Measure every algorithm of some collectives in this job against native, and write the rules that follow.
@@ -75,7 +76,7 @@ def tune(
 
     world = MPI.COMM_WORLD
     try:
-        _run(world, collectives, _sizes(sizes), rounds, _names(algorithms), topology, hosts, output, record, as_json)
+        _run(world, collectives, _sizes(sizes), rounds, _names(algorithms), source, hosts, output, record, as_json)
     except TopompiError as error:  # same on all ranks; rank 0 prints it before any rank ends, as mpirun then ends all
         if "--debug" in sys.argv:
             raise
@@ -96,7 +97,7 @@ def _run(
     sizes: Sequence[int],
     rounds: int | None,
     algorithms: Sequence[str] | None,
-    topology: str | None,
+    source: str | None,
     hosts: str | None,
     output: Path | None,
     record: Path | None,
@@ -112,7 +113,7 @@ def _run(
     methods = [_method(name) for name in collectives]
     functions = _register_given(methods, algorithms or ())
     _require_runs(methods, algorithms or ())
-    comm = Intracomm(world.Dup(), topology, hosts)
+    comm = Intracomm(world.Dup(), source, hosts)
     state = state_of(comm)
     _prove(functions, state.interface)
     speaker = _Speaker(world.Get_rank() == 0, as_json)
@@ -234,7 +235,7 @@ def _require_runs(methods: Sequence[str], algorithms: Sequence[str]) -> None:
         reasons = [why_not(method, name) for method in methods]
         if all(reasons):
             known = ", ".join(sorted({name for method in methods for name in candidates(method)}))
-            wanted = f"expecting --algorithms of {known}, or a module:function"
+            wanted = f"expecting --algorithm of {known}, or a module:function"
             raise TuneError(f"{wanted}, got {name!r}: {reasons[0]}")
 
 

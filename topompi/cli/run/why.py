@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from ...errors import TopompiError
-from ..hosts import HOSTS_HELP, Placement, find_hosts
-from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
-from ..quantities import PER_HOST, RANKS, parse_bytes
+from ..hosts import Placement, find_hosts
+from ..inputs import Adapters, AsJson, Hosts, Lfts, Ppn, Topology, grouped, job_view, list_findings, reporting
+from ..quantities import RANKS, parse_bytes
 from ..terminal import Limit, console
 
 __all__ = ["WhyError", "why"]
@@ -25,15 +24,15 @@ class WhyError(TopompiError, ValueError):
     """The command asks about an unknown call or an unknown MPI library."""
 
 
+@grouped
 def why(
     operation: Annotated[str, typer.Argument(help="A call, such as alltoall or allreduce.")],
     size: Annotated[str, typer.Argument(help="Bytes, such as 64K: as topompi tune counts them.")],
-    topology: Annotated[
-        str, typer.Option("--topology", help="A topology source.", envvar="TOPOMPI_TOPOLOGY", show_envvar=True)
-    ],
-    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
-    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
-    ppn: Annotated[int, PER_HOST("--ppn", help="Ranks on each host.")] = 1,
+    *,
+    topology: Topology,
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    ppn: Ppn = 1,
     placement: Placement = "block",
     root: Annotated[int, RANKS("--root", help="The root of a rooted collective.", min=0)] = 0,
     library: Annotated[
@@ -42,10 +41,8 @@ def why(
     rules: Annotated[
         str | None, typer.Option("--rules", help="A rules file.", envvar="TOPOMPI_RULES", show_envvar=True)
     ] = None,
-    rails: Rails = None,
-    names: Names = None,
-    rule: NameRule = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    adapters: Adapters,
+    as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
     """Say what topompi would run for a call where nothing has been measured, and why.
@@ -61,7 +58,6 @@ def why(
 
     method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
     pretended = os.environ.get(VIRTUAL_HOSTS)
-    adapters = Adapters(rails, names, rule)
     with reporting(WhyError, f"reading {topology}", how=adapters) as report:
         found = find_hosts(hosts or pretended)
         interface = job_view((topology, lfts, adapters), found, ppn, placement, report)

@@ -23,14 +23,28 @@ from ...schedules.segments import pieces_of
 from ...topology import Report, TopologyInterface
 from ...views.network import network_of
 from ...views.scheduled import Made, calibrated, least_time, short_link_names, steps_of, summarise
-from ..hosts import HOSTS_HELP, Placement, find_hosts
-from ..inputs import Adapters, NameRule, Names, Rails, job_view, list_findings, reporting
-from ..quantities import COUNT, PER_HOST, RANKS, parse_bytes
+from ..hosts import Placement, find_hosts
+from ..inputs import (
+    Adapters,
+    AsJson,
+    Hosts,
+    Lfts,
+    Ppn,
+    Settings,
+    Topology,
+    drawings,
+    grouped,
+    job_view,
+    list_findings,
+    reporting,
+)
+from ..quantities import COUNT, RANKS, parse_bytes
 from ..terminal import Limit, console
 from .table import draw_comparison, draw_steps
 
 __all__ = ["ScheduleCommandError", "schedule"]
 
+_DRAW = "FILE.svg for the tree, or the chart of links; cut=FILE.svg for the cut that proves the least time."
 FORMATS = ("goal", "json")
 
 
@@ -38,40 +52,39 @@ class ScheduleCommandError(TopompiError, ValueError):
     """The requested schedule cannot be made, or a schedule does not do what MPI defines."""
 
 
+@grouped
 def schedule(
     collective: Annotated[str, typer.Argument(help=f"One of {', '.join(ALGORITHMS)}.")],
-    topology: Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")],
+    *,
+    topology: Topology,
     algorithm: Annotated[
         str, typer.Option("--algorithm", "-a", help="A name (ring, ring/32K), module:function, FILE.json, or all.")
     ] = "all",
-    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
-    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
-    ppn: Annotated[int, PER_HOST("--ppn", help="Ranks on each host.")] = 1,
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    ppn: Ppn = 1,
     placement: Placement = "block",
     root: Annotated[int, RANKS("--root", help="The root of a rooted collective.", min=0)] = 0,
     size: Annotated[str, typer.Option("--bytes", help="Of one message, see below: 65536, 64K or 1M.")] = "64K",
-    blocks: Annotated[int | None, COUNT("--blocks", help="Blocks of one message.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="The algorithm's parameter, NAME=VALUE.")] = None,
+    settings: Settings = None,
     model: Annotated[
         str, typer.Option("--model", help="stampede, ranger, or a JSON file of measurements.")
     ] = "stampede",
     explain: Annotated[bool, typer.Option("--explain", help="Show the bounds, and one algorithm's steps.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     check: Annotated[bool, typer.Option("--check", help="Prove that the schedules do what MPI defines.")] = False,
-    draw: Annotated[Path | None, typer.Option("--draw", help="FILE.svg for the tree, or the chart of links.")] = None,
-    cut: Annotated[Path | None, typer.Option("--cut", help="FILE.svg for the cut that proves the least time.")] = None,
+    draw: Annotated[list[str] | None, typer.Option("--draw", help=_DRAW)] = None,
     export: Annotated[str | None, typer.Option("--export", help=f"One of {', '.join(FORMATS)}, to --output.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File of the export.")] = None,
-    rails: Rails = None,
     striped: Annotated[bool, typer.Option("--striped", help="Divide messages over a host's adapters.")] = False,
-    names: Names = None,
-    rule: NameRule = None,
+    adapters: Adapters,
     limit: Limit = None,
 ) -> None:
     """Make schedules of a collective, and show what they do to the network and what they cost.
 
     An algorithm may be yours: module:function, in which the function takes a topompi.schedules.Network and returns a
-    Schedule; or one schedule, in a file that --export json wrote. Both are proved first.
+    Schedule; or one schedule, in a file that --export json wrote. Both are proved first. --set NAME=VALUE gives the
+    algorithm a parameter, --set blocks=NUMBER the number of blocks of one message.
 
     The message of --bytes is, for bcast, reduce and allreduce, the whole; for gather, scatter, allgather and
     reduce_scatter, one rank's share; for alltoall and fft, the part that one rank has for one other. It is cut into
@@ -81,10 +94,12 @@ def schedule(
     measurements. The ratio is the time of the steps, each as long as its busiest link, over the bound that no schedule
     can beat. For long messages, the least time on the network's routes and on any follows, with what proves it.
     """
-    algorithms = _asked(collective, algorithm, export, output, draw)
-    if cut is not None and cut.suffix != ".svg":
-        raise ScheduleCommandError(f"--cut: expecting a file name in .svg, got {str(cut)!r}")
-    adapters = Adapters(rails, names, rule)
+    pictures = drawings(draw, {"schedule": _check_svg, "cut": _check_svg})
+    algorithms = _asked(collective, algorithm, export, output, pictures.get("schedule"))
+    parameters = _parameters(settings)
+    blocks = parameters.pop("blocks", None)
+    if blocks is not None and not (isinstance(blocks, int) and 0 < blocks <= COUNT.most):
+        raise ScheduleCommandError(f"--set blocks: expecting a whole number above 0, got {blocks!r}")
     nbytes = parse_bytes(size, "--bytes", ScheduleCommandError)
     with reporting(ScheduleCommandError, f"reading {topology}", how=adapters) as report:
         source = topology, lfts, adapters
@@ -92,13 +107,14 @@ def schedule(
         network, costs = calibrated(network_of(interface, striped=striped), model)
         if algorithm == "all":
             algorithms = suited(collective, network)
-        arguments = network, costs, root, nbytes, blocks, _parameters(settings)
+        arguments = network, costs, root, nbytes, blocks, parameters
         made = _all_made(collective, algorithms, arguments, report, skips=algorithm == "all", check=check)
         made.sort(key=lambda one: one.cost.seconds)
-        if draw is not None:
-            _draw(made[0], f"{collective} {made[0].name}", topology, (interface, network), draw)
-        if cut is not None:
-            _draw_cut(collective, (interface, network), root, topology, cut)
+        if "schedule" in pictures:
+            words = f"{collective} {made[0].name}"
+            _draw(made[0], words, topology, (interface, network), pictures["schedule"])
+        if "cut" in pictures:
+            _draw_cut(collective, (interface, network), root, topology, pictures["cut"])
         if export is not None and output is not None:
             report.step(f"writing {output}")
             _export(made[0], export, output, network.adapters)
@@ -111,6 +127,11 @@ def schedule(
     draw_comparison(screen, summary, explain=explain)
     if explain and len(made) == 1:
         draw_steps(screen, steps_of(made[0], interface))
+
+
+def _check_svg(path: Path) -> None:
+    if path.suffix != ".svg":
+        raise ScheduleCommandError(f"--draw: expecting a file name in .svg, got {str(path)!r}")
 
 
 def _draw(made: Made, words: str, topology: str, job: tuple[TopologyInterface, Network], path: Path) -> None:
@@ -148,9 +169,9 @@ def _draw_cut(collective: str, job: tuple[TopologyInterface, Network], root: int
     least = least_time(collective, network, root)
     if least is None:
         wanted = f"a collective for long messages ({collective} has no cut) on at most 256 hosts"
-        raise ScheduleCommandError(f"--cut: expecting {wanted}, got {network.num_hosts:,} hosts")
+        raise ScheduleCommandError(f"--draw cut: expecting {wanted}, got {network.num_hosts:,} hosts")
     if interface.routes is None:
-        raise ScheduleCommandError("--cut: expecting a topology with switches, got only hosts")
+        raise ScheduleCommandError("--draw cut: expecting a topology with switches, got only hosts")
     proof = least.free
     hosts = require_hosts(interface.routes.fabric, interface.hosts).astype("int64")
     write(
@@ -178,8 +199,6 @@ def _asked(
         raise ScheduleCommandError(f"expecting --export {', '.join(FORMATS)}, got {export!r}")
     if (export is None) != (output is None):
         raise ScheduleCommandError("expecting --export and --output together")
-    if draw is not None and draw.suffix != ".svg":
-        raise ScheduleCommandError(f"--draw: expecting a file name in .svg, got {str(draw)!r}")
     if algorithm != "all":
         return [algorithm]
     if export is not None or draw is not None:

@@ -25,8 +25,9 @@ from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ...inputs.slurm.environment import JOB, worlds_of_one
 from ...topology import Routes, load_routes
 from ...topology.hostnames import find_hosts
+from ..inputs import AsJson, topology
 from ..terminal import console
-from .env import fault, variables
+from .env import fault, list_variables, variables
 
 __all__ = ["Finding", "doctor", "examine"]
 
@@ -66,18 +67,23 @@ class Finding:
     says: str
 
 
+_VARIABLES = "List every variable of the environment that topompi reads, with its value and where that comes from."
+
+
 def doctor(
-    topology: Annotated[
-        str | None, typer.Option("--topology", help="A topology source.", envvar="TOPOMPI_TOPOLOGY", show_envvar=True)
-    ] = None,
+    source: Annotated[str | None, topology("A topology source.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help="The job's hosts; else those of Slurm's job.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    listed: Annotated[bool, typer.Option("--variables", help=_VARIABLES)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Examine this machine and this job: MPI, compiled parts, topology, hosts, Slurm, variables, emulation.
 
     Each line is ok, absent (topompi works without it) or a fault. The exit code is 1 if there is a fault, else 0.
     """
-    findings = list(examine(os.environ, topology, hosts))
+    if listed:
+        list_variables(as_json=as_json)
+        return
+    findings = list(examine(os.environ, source, hosts))
     faults = sum(one.state == FAULT for one in findings)
     if as_json:
         print(json.dumps({"faults": faults, "findings": [asdict(one) for one in findings]}))
@@ -238,7 +244,7 @@ def _variables(environment: Mapping[str, str]) -> Iterator[Finding]:
     if wrong:
         yield Finding("variables", FAULT, wrong)
     else:
-        yield Finding("variables", OK, ", ".join(given) or "none is set; topompi env lists them")
+        yield Finding("variables", OK, ", ".join(given) or "none is set; --variables lists them")
     if strange and not wrong:
         yield Finding("variables", FAULT, f"{', '.join(strange)}: topompi has no such variable")
 

@@ -1,4 +1,4 @@
-"""``topompi env``: every variable that topompi reads, with its value and the origin of the value."""
+"""``topompi doctor --variables``: every variable that topompi reads, with its value and the origin of the value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -17,7 +16,7 @@ from ...inputs.settings import ALIKE, NATIVE_CALLS, VARIABLES, WORDS, check_sett
 from ...inputs.slurm.environment import MEANINGS as SLURM
 from ..terminal import console
 
-__all__ = ["OURS", "Variable", "env", "fault", "variables"]
+__all__ = ["OURS", "Variable", "fault", "list_variables", "variables"]
 
 # Meaning of each of topompi's variables in a line, by its name; docs/settings.md describes each in full.
 OURS = {
@@ -62,7 +61,7 @@ FOREIGN = {
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the environment, as ``topompi env`` lists it.
+    """A variable of the environment, as ``topompi doctor --variables`` lists it.
 
     :param name: name of the variable.
     :param value: value that topompi uses.
@@ -123,12 +122,10 @@ def fault(environment: Mapping[str, str]) -> str:
     return ""
 
 
-def env(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List every variable of the environment that topompi reads, with its value and where that comes from.
+def list_variables(*, as_json: bool) -> None:
+    """Print every variable of the environment that topompi reads; end with exit code 1 if a value is wrong.
 
-    The launcher's options stand for variables: python -m topompi --tune measure sets TOPOMPI_TUNE. In a program that
-    passes topology= or hosts= to topompi.Intracomm, these override the variables. The exit code is 1 if a value is
-    wrong.
+    :param as_json: whether to print JSON.
     """
     rows, wrong = variables(os.environ), fault(os.environ)
     if as_json:

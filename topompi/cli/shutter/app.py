@@ -8,7 +8,9 @@ from .run import run
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Jobs of one node, each measured while the others stand still.", no_args_is_help=True)
+app = typer.Typer(
+    help="Jobs of one node, each measured while the others stand still.", no_args_is_help=True, add_completion=False
+)
 app.command()(run)
 
 

@@ -31,6 +31,8 @@ from ...shutter.sources import usable
 from ...shutter.steps import PLACES
 from ...shutter.unit import unit_text
 from ...shutter.wanted import FORMS, Places, Wanted
+from ..inputs import Settings as Given
+from ..inputs import settings_of
 from ..quantities import COUNT, MILLISECONDS, SECONDS
 
 __all__ = ["run"]
@@ -42,8 +44,12 @@ _SLURM = f"Folder of Slurm's control groups, or SlurmdSpoolDir; by default the f
 _USER = "As root: a user whose processes may be stopped; may be repeated."
 _EVERY = "Milliseconds between shutters: the mean of an exponential distribution."
 _CORE = "Core to run on; by default one that no job uses, else one of the job that is measured alone."
-_WARM = "Milliseconds by which a long shutter is longer, so that caches become warm; 0 for none."
-_WARM_EVERY = "Seconds between long shutters."
+KNOWN = {
+    "length": (MILLISECONDS, 0.32),
+    "repeats": (COUNT, 10),
+    "warm": (MILLISECONDS, 40.0),
+    "warm-every": (SECONDS, 10.0),
+}
 _MOST = "Seconds that one job may be stopped in total."
 
 
@@ -53,11 +59,8 @@ def run(
     jobs: Annotated[Path | None, typer.Option("--jobs", help=_FILE)] = None,
     cgroups: Annotated[Path | None, typer.Option("--cgroups", help=_FOLDER)] = None,
     slurm: Annotated[Path | None, typer.Option("--slurm", help=_SLURM)] = None,
-    length: Annotated[float, MILLISECONDS("--length", help="Milliseconds of one measurement.")] = 0.32,
     every: Annotated[float, MILLISECONDS("--every", help=_EVERY)] = 200.0,
-    repeats: Annotated[int, COUNT("--repeats", help="Measurements per region.")] = 10,
-    warm: Annotated[float, MILLISECONDS("--warm", help=_WARM)] = 40.0,
-    warm_every: Annotated[float, SECONDS("--warm-every", help=_WARM_EVERY)] = 10.0,
+    given: Given = None,
     source: Annotated[str, typer.Option("--source", help="Progress: auto, perf, counter, calls, clock.")] = "auto",
     most: Annotated[float | None, SECONDS("--most-stopped", help=_MOST)] = None,
     user: Annotated[list[str] | None, typer.Option("--user", help=_USER)] = None,
@@ -69,9 +72,13 @@ def run(
     """Stop all jobs of a node but one for milliseconds, in turn, and log each job's progress before, alone and after.
 
     Only jobs that are named here are stopped, and only processes of this user, or, as root, of each --user. A second
-    process resumes everything if this one dies; SIGTERM and SIGINT resume everything and end both.
+    process resumes everything if this one dies; SIGTERM and SIGINT resume everything and end both. Settings: length
+    (milliseconds of one measurement), repeats (measurements per region), warm (milliseconds by which a long shutter is
+    longer, so that caches become warm; 0 for none), warm-every (seconds between long shutters).
     """
     log_as_json("topompi.shutter")
+    known = settings_of(given, KNOWN, ShutterError)
+    length, repeats, warm, warm_every = (known[name] for name in KNOWN)
     settings = Settings(length / 1e3, every / 1e3, repeats, warm / 1e3, warm_every, math.inf if most is None else most)
     users = _users(user or [])
     if not (job or jobs or cgroups):

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,51 +19,60 @@ from ...slurm.controller import Commands
 from ...slurm.live import Renewal, cluster_now
 from ...slurm.loop import Bridge, Pace
 from ...views.cluster import read_cluster
-from ..inputs import Lfts, Reading, list_findings, reporting, require_source
+from ..inputs import Lfts, Reading, Settings, list_findings, reporting, require_source, settings_of, topology
 from ..quantities import COUNT, SECONDS
+from .partitions import OR_SLURM, PARTITIONS, Partitions, split_partitions
+from .setup import write_setup
 
 __all__ = ["bridge"]
 
-_CLUSTER = "A topology source; else what scontrol show topology prints, which has no routes."
+_SETUP = "Print partitions, guard, unit and how to undo them, or write them into the folder of -o; change nothing."
+_FOLDER = "Folder for the files of --setup; else they are printed."
+KNOBS = {"patience": (COUNT, 10), "failures": (COUNT, 5), "timeout": (SECONDS, 10.0)}
 
 
 def bridge(
     policy: Annotated[str, typer.Option("--policy", help="Allocator that chooses the nodes.")] = "isolated",
-    cluster: Annotated[str | None, typer.Option("--cluster", help=_CLUSTER)] = None,
+    source: Annotated[str | None, topology(OR_SLURM)] = None,
     lfts: Lfts = None,
     queue: Annotated[str, typer.Option("--queue", help="easy, no-overtaking, conservative.")] = "easy",
-    door: Annotated[str, typer.Option("--door", help="Partition in which jobs wait.")] = "door",
-    run: Annotated[str, typer.Option("--run", help="Partition in which placed jobs run.")] = "run",
-    usual: Annotated[str, typer.Option("--usual", help="Partition of jobs that are left to Slurm.")] = "all",
+    partitions: Partitions = PARTITIONS,
     seconds: Annotated[float, SECONDS("--every", help="Seconds between passes.", min=0.05)] = 1.0,
-    limit: Annotated[float, SECONDS("--time-limit", help="Seconds that a command of Slurm may take.", min=0.1)] = 10.0,
-    patience: Annotated[int, COUNT("--patience", help="Seconds in which a placed job has to start.")] = 10,
-    failures: Annotated[int, COUNT("--failures", help="Failed passes before the door opens.")] = 5,
+    settings: Settings = None,
     listen: Annotated[str | None, typer.Option("--listen", help="Address for GET /metrics and /health.")] = None,
     dry: Annotated[bool, typer.Option("--dry-run", help="Log what would be done, and change nothing.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Make one pass and end; the door stays closed.")] = False,
+    setup: Annotated[bool, typer.Option("--setup", help=_SETUP)] = False,
+    folder: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
     *,
     how: Reading,
 ) -> None:
     """Place the jobs of a running Slurm by an allocator of topompi, until SIGTERM; the log is JSON on standard error.
 
-    Jobs wait in the partition --door, which is down meanwhile, and start in the partition --run. topompi slurm setup
-    prints the lines of slurm.conf for them. On any error, and at the end, the door is opened: Slurm places all jobs.
-    SIGHUP reads the cluster again; a topology service is asked every minute whether its routes have changed.
+    Jobs wait in the first partition of --partitions, which is down meanwhile, and start in the second. --setup prints
+    what an administrator needs for them; their limits are those of the third, for which Slurm is asked. On any error,
+    and at the end, the door is opened: Slurm places all jobs.
+    SIGHUP reads the topology again; a topology service is asked every minute whether its routes have changed. Settings:
+    timeout (seconds that a command of Slurm may take), patience (seconds in which a placed job has to start), failures
+    (failed passes before the door opens).
     """
-    require_source(cluster, lfts, how)
+    if setup:
+        write_setup(split_partitions(partitions), policy, source or "SOURCE", folder)
+        return
+    require_source(source, lfts, how)
+    knobs = settings_of(settings, KNOBS, SourceError)
     log_as_json("topompi.slurm")
-    rules = Policy(policy, queue, door, run, usual, patience)
+    rules = Policy(policy, queue, *split_partitions(partitions), knobs["patience"])
 
     def plan() -> Planner:
         with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
-            machine = cluster_now(report) if cluster is None else read_cluster(cluster, None, lfts, report, how.rails)
+            machine = cluster_now(report) if source is None else read_cluster(source, None, lfts, report, how.rails)
         list_findings(report)
         return Planner(machine, rules)
 
     again = threading.Event()
-    renewal = Renewal(cluster or "", again, plan)
-    made = Bridge(Commands(limit), plan(), Pace(seconds, failures, dry), renewal)
+    renewal = Renewal(source or "", again, plan)
+    made = Bridge(Commands(knobs["timeout"]), plan(), Pace(seconds, knobs["failures"], dry), renewal)
     if once:
         made.check_partitions()
         made.make_pass()

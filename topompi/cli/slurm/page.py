@@ -20,24 +20,26 @@ from ...slurm.live import routes_now
 from ...slurm.page.holdings import Site
 from ...slurm.page.live import LivePage
 from ...topology import load
-from ..inputs import Lfts, Reading, list_findings, reporting, require_source, routes_of
+from ..inputs import Lfts, Reading, list_findings, reporting, require_source, routes_of, topology
 from ..quantities import SECONDS
 from ..terminal import Limit
+from .partitions import OR_SLURM, PARTITIONS, Partitions, split_partitions
 
 __all__ = ["page"]
 
 LISTEN = "127.0.0.1:8086"
-_CLUSTER = "A topology source; else what scontrol show topology prints, which has no routes."
-_TREE = "The fabric is Slurm's own tree, which knows no parallel cables and no routes: --cluster names a better source."
+_TREE = (
+    "The fabric is Slurm's own tree, which knows no parallel cables and no routes: --topology names a better source."
+)
 _LOG = "The bridge's log: a line of JSON per event."
 
 
 def page(
-    cluster: Annotated[str | None, typer.Option("--cluster", help=_CLUSTER)] = None,
+    source: Annotated[str | None, topology(OR_SLURM)] = None,
     lfts: Lfts = None,
     listen: Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Where browsers find it.")] = LISTEN,
     log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help=_LOG)] = None,
-    door: Annotated[str, typer.Option("--door", help="Partition in which jobs wait for the bridge.")] = "door",
+    partitions: Partitions = PARTITIONS,
     every: Annotated[float, SECONDS("--every", help="Seconds between two refreshes.", min=1)] = 5.0,
     once: Annotated[bool, typer.Option("--once", help="Write one page, which stays as it is, and end.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File for --once; else it is printed.")] = None,
@@ -51,11 +53,12 @@ def page(
     """
     if output is not None and not once:
         raise AllocationError("-o: expecting --once beside it")
-    require_source(cluster, lfts, how)
+    require_source(source, lfts, how)
+    door = split_partitions(partitions)[0]
     address = parse_address(listen)
     with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
-        routes = routes_now(report) if cluster is None else routes_of(load(cluster, lfts, report), how.rails)
-        site = Site(routes, "Slurm cluster", _TREE) if cluster is None else Site(routes, bare_name(cluster))
+        routes = routes_now(report) if source is None else routes_of(load(source, lfts, report), how.rails)
+        site = Site(routes, "Slurm cluster", _TREE) if source is None else Site(routes, bare_name(source))
         live = LivePage(Commands().snapshot, site, every, log, door)
         live.require()
     list_findings(report)

@@ -14,10 +14,10 @@ import typer
 from ...inputs.writing import write_text
 from ...mapping.rankfiles import write_mapping
 from ...mapping.search import Search
-from ...slurm.placement import Placement, PlacementError, fitting_graph, nodes_of_job, tasks_of_job
+from ...slurm.placement import PlacementError, fitting_graph, nodes_of_job, tasks_of_job
 from ...slurm.placement import place as placed_on
 from ...topology.sources.automatic import AUTO
-from ..inputs import AsJson, Lfts, Reading, grouped, list_findings, reporting, require_source
+from ..inputs import AsJson, Lfts, Reading, grouped, list_findings, reporting, require_source, topology
 from ..map.app import Algorithm, GivenGraph, Seed
 from ..terminal import Limit, console
 
@@ -25,6 +25,8 @@ __all__ = ["place"]
 
 _TOPOLOGY = "A topology source; else the service, SLURM_TOPOLOGY_ADDR or scontrol, whichever answers first."
 _HOSTS = "The job's nodes: a list or file; else $SLURM_JOB_NODELIST."
+FORMATS = ("slurm", "rankfile5", "hydra")
+_FORMAT = "slurm (SLURM_HOSTFILE), rankfile5 (Open MPI's mpirun) or hydra (MPICH's mpiexec)."
 _SLOTS = "Slots of each node: 16, or 16,16,8, or 16(x2),8; else $SLURM_TASKS_PER_NODE."
 
 
@@ -38,9 +40,7 @@ class Where:
     :param slots: number of slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
     """
 
-    topology: Annotated[
-        str | None, typer.Option("--topology", help=_TOPOLOGY, envvar="TOPOMPI_TOPOLOGY", show_envvar=True)
-    ] = None
+    topology: Annotated[str | None, topology(_TOPOLOGY)] = None
     lfts: Lfts = None
     hosts: Annotated[str | None, typer.Option("--hosts", help=_HOSTS)] = None
     slots: Annotated[str | None, typer.Option("--slots", help=_SLOTS)] = None
@@ -51,34 +51,13 @@ class Where:
         return self.topology in (None, "", AUTO)
 
 
-@dataclass(frozen=True)
-class Files:
-    """The files in which the placement is written; None if an option is not given.
-
-    :param output: path of the host file for ``srun --distribution=arbitrary``.
-    :param rankfile: path of the rank file for Open MPI's ``mpirun``.
-    :param hydra: path of the host file for MPICH's ``mpiexec``.
-    """
-
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="For SLURM_HOSTFILE; else standard output.")] = (
-        None
-    )
-    rankfile: Annotated[Path | None, typer.Option("--rankfile", help="Also for Open MPI's mpirun: a rank file.")] = None
-    hydra: Annotated[Path | None, typer.Option("--hydra", help="Also for MPICH's mpiexec: a host file.")] = None
-
-    def write(self, placement: Placement) -> None:
-        """Write the files that are named."""
-        for path, form in ((self.output, "slurm"), (self.rankfile, "rankfile5"), (self.hydra, "hydra")):
-            if path is not None:
-                write_text(path, write_mapping(placement.mapping, form))
-
-
 @grouped
 def place(
     *,
     given: GivenGraph,
     where: Where,
-    files: Files,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file; else standard output.")] = None,
+    form: Annotated[str, typer.Option("--format", help=_FORMAT)] = "slurm",
     how: Reading,
     algorithm: Algorithm = "best",
     seed: Seed = 0,
@@ -95,7 +74,9 @@ def place(
     """
     search = Search(algorithm, seed=seed)
     search.check()
-    require_source(None if where.found else where.topology, where.lfts, how, "--topology")
+    if form not in FORMATS:
+        raise PlacementError(f"--format: expecting one of {', '.join(FORMATS)}, got {form!r:.60}")
+    require_source(None if where.found else where.topology, where.lfts, how)
     notes: list[str] = []
     with reporting(PlacementError, partial=how.partial, how=how) as report:
         wanted = given.ranks or tasks_of_job(os.environ, where.hosts)
@@ -106,7 +87,9 @@ def place(
         routes = None if where.found else how.read(where.topology or "", where.lfts, report)
         tasks, source = ranks or sum(nodes.slots), where.topology or ""
         found = placed_on(tasks, nodes, graph, search, report, environment=os.environ, routes=routes, source=source)
-        files.write(found)
+        text = write_mapping(found.mapping, form)
+        if output is not None:
+            write_text(output, text)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     if why:
@@ -115,6 +98,6 @@ def place(
     if as_json:
         print(json.dumps({**found.told(), "warning": why}))
         return
-    if files.output is None:
-        print(write_mapping(found.mapping, "slurm"), end="")
+    if output is None:
+        print(text, end="")
     console(to_error=True).print(found.words(), soft_wrap=True)

@@ -18,24 +18,25 @@ from ...slurm.live import cluster_now, nodes_now
 from ...slurm.selection import select as choose
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
-from ..inputs import AsJson, ClusterName, Lfts, Reading, list_findings, reporting, require_source
+from ..inputs import AsJson, ClusterName, Lfts, Reading, list_findings, reporting, require_source, topology
 from ..quantities import HOSTS
 from ..terminal import console
+from .partitions import OR_SLURM
 
 __all__ = ["select"]
 
-_CLUSTER = "A topology source; else what scontrol show topology prints, which has no routes."
+POLICIES = ("apart", "bestfit")
 _IDLE = "Idle nodes: a host list, or a file of sinfo or scontrol show nodes; else sinfo is asked."
-_SPREAD = "No two nodes that share a link into their leaf switch, if possible; else the lowest subtree that fits."
+_POLICY = "apart: no two nodes that share a link into their leaf switch, if possible; bestfit: the lowest subtree."
 
 
 def select(
     size: Annotated[int, HOSTS("--nodes", "-N", help="Nodes that the job needs.")],
-    cluster: Annotated[str | None, typer.Option("--cluster", help=_CLUSTER)] = None,
+    source: Annotated[str | None, topology(OR_SLURM)] = None,
     lfts: Lfts = None,
     idle: Annotated[str | None, typer.Option("--idle", help=_IDLE)] = None,
     nodelist: Annotated[str | None, typer.Option("--nodelist", "-w", help="Your own nodes, which are kept.")] = None,
-    spread: Annotated[bool, typer.Option("--avoid-path-conflict/--lowest-subtree", help=_SPREAD)] = True,
+    policy: Annotated[str, typer.Option("--policy", "-p", help=_POLICY)] = POLICIES[0],
     *,
     cluster_name: ClusterName = None,
     how: Reading,
@@ -45,15 +46,17 @@ def select(
 
     Exit code 1 if there are too few idle nodes.
     """
-    require_source(cluster, lfts, how)
+    if policy not in POLICIES:
+        raise AllocationError(f"--policy: expecting one of {', '.join(POLICIES)}, got {policy!r:.60}")
+    require_source(source, lfts, how)
     with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
-        if cluster is None:
+        if source is None:
             machine = cluster_now(report, cluster_name)
         else:
-            machine = read_cluster(cluster, None, lfts, report, how.rails)
+            machine = read_cluster(source, None, lfts, report, how.rails)
         nodes = _idle_nodes(idle, cluster_name)
         wanted = expand(nodelist) if nodelist else ()
-        found = choose(size, machine, nodes, spread=spread, wanted=wanted)
+        found = choose(size, machine, nodes, spread=policy == "apart", wanted=wanted)
     if as_json:
         print(json.dumps(asdict(found)))
     else:

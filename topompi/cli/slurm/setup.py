@@ -1,11 +1,8 @@
-"""``topompi slurm setup``: the files for the bridge."""
+"""The files that ``topompi slurm bridge --setup`` writes."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ...daemon.unit import own_command
 from ...errors import SourceError
@@ -14,28 +11,24 @@ from ...inputs.slurm.reports import records
 from ...inputs.writing import write_text
 from ...slurm.setup import FIELDS, guard, partition_lines, service, steps
 from ...slurm.view import Policy
+from .partitions import PARTITIONS
 
-__all__ = ["setup"]
-
-_FOLDER = "Folder to write the files to; else they go to standard output."
+__all__ = ["write_setup"]
 
 
-def setup(
-    usual: Annotated[str, typer.Option("--usual", help="The partition that users have now.")] = "all",
-    door: Annotated[str, typer.Option("--door", help="New partition in which jobs wait.")] = "door",
-    run: Annotated[str, typer.Option("--run", help="New partition in which placed jobs run.")] = "run",
-    policy: Annotated[str, typer.Option("--policy", help="Allocator, for the unit.")] = "isolated",
-    cluster: Annotated[str, typer.Option("--cluster", help="Topology source, for the unit.")] = "SOURCE",
-    folder: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
-) -> None:
-    """Print what an administrator needs for topompi slurm bridge: partitions, guard, unit, and how to undo them.
+def write_setup(partitions: tuple[str, str, str], policy: str, source: str, folder: Path | None) -> None:
+    """Print or write what an administrator needs for the bridge: partitions, guard, unit, and how to undo them.
 
-    The limits of the new partitions are those of --usual, for which Slurm is asked.
+    :param partitions: new partition in which jobs wait, new one in which placed jobs run, and that of the users now.
+    :param policy: allocator, for the unit.
+    :param source: topology source, for the unit.
+    :param folder: folder to write the files to; None to print them.
     """
+    door, run, usual = partitions
     rules = Policy(policy, None, door, run, usual)
-    words = ["slurm", "bridge", "--policy", policy, "--cluster", cluster]
-    names = zip(("--door", "--run", "--usual"), (door, run, usual), ("door", "run", "all"), strict=True)
-    words += [word for option, name, usually in names if name != usually for word in (option, name)]
+    words = ["slurm", "bridge", "--policy", policy, "--topology", source]
+    if (text := ",".join(partitions)) != PARTITIONS:
+        words += ["--partitions", text]
     files = {
         "slurm.conf.lines": partition_lines(rules, _limits_of(usual)),
         "job_submit.lua": guard(rules),
@@ -52,7 +45,7 @@ def setup(
 
 def _limits_of(partition: str) -> dict[str, str]:
     """Ask Slurm for the fields of a partition."""
-    wanted = f"the partition {partition} (--usual)"
+    wanted = f"the partition {partition} (--partitions)"
     text = printed(("scontrol", "--oneliner", "show", "partition", partition), wanted)
     for fields, _ in records(text, "PartitionName", FIELDS):
         return fields

@@ -15,34 +15,34 @@ from ...topology.hostnames import require_hosts
 from ...topology.inspection import slow_cables
 from ...topology.summary import summarise
 from ..hosts import find_hosts
-from ..inputs import AsJson, JobOnFabric, Lfts, Reading, Source, grouped, list_findings, reading, routes_of
+from ..inputs import AsJson, JobOnFabric, Lfts, Reading, Source, Topology, grouped, list_findings, reading, routes_of
 from ..quantities import COUNT
 from ..terminal import Limit, console
 from .discover import discover
 from .draw import draw
 from .export import export
 from .inside import inside
-from .inspection import diff, jobs, leaves, links
+from .inspection import diff, links
 from .service import query, serve
 from .tables import draw_summary, draw_tree
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Fabrics, routes, and the inside of a host.", no_args_is_help=True)
+app = typer.Typer(help="Fabrics, routes, and the inside of a host.", no_args_is_help=True, add_completion=False)
 app.command()(draw)
 app.command()(discover)
 app.command()(export)
 app.command()(inside)
 app.command()(serve)
 app.command()(query)
-for study in (links, leaves, diff):
-    app.command()(study)
-app.command(hidden=True)(jobs)  # old name of topompi jobs check
+app.command()(links)
+app.command()(diff)
 
 
 @app.command()
 @grouped
 def show(
+    source: Source,
     job: JobOnFabric,
     *,
     how: Reading,
@@ -50,7 +50,7 @@ def show(
     limit: Limit = None,
 ) -> None:
     """Show hosts, switches, links, levels, hops, shared links and the cluster tree."""
-    with reading(job.source, job.lfts, how) as (discovery, report):
+    with reading(source, job.lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails, job.down)
         hosts = find_hosts(job.hosts)
         wanted = routes.fabric.hosts if hosts is None else hosts
@@ -58,10 +58,10 @@ def show(
             report.note(slow)
         report.step("cluster tree")
         many = hosts is None and len(wanted) ** 2 > current_limits().routes
-        summary = summarise_by_leaf(routes, job.source) if many else None
+        summary = summarise_by_leaf(routes, source) if many else None
         interface = None
         if summary is None:
-            interface = TopologyInterface.place(wanted, routes, source=job.source)
+            interface = TopologyInterface.place(wanted, routes, source=source)
             summary = summarise(routes, interface, job=hosts is not None)
     summary["naming"] = discovery.naming
     summary["problems"], summary["notes"] = report.problems, report.notes
@@ -81,10 +81,10 @@ def show(
 @app.command()
 @grouped
 def route(
-    source: Source,
     sender: Annotated[str, typer.Argument(metavar="A", help="The sending host.")],
     receiver: Annotated[str, typer.Argument(metavar="B", help="The receiving host.")],
     *,
+    source: Topology,
     lfts: Lfts = None,
     path: Annotated[int, COUNT(help="Which of the receiver's paths (LMC above 0).", min=0)] = 0,
     how: Reading,

@@ -15,7 +15,7 @@ from ...errors import SourceError, TopompiError
 from ...extensions import require_mpi
 from ...inputs.slurm.environment import ADDRESS, own_address
 from ...topology.discover import Gathered, Tools, from_addresses, other_ways, store
-from ..quantities import COUNT, SECONDS
+from ..quantities import SECONDS
 from ..terminal import Limit
 
 __all__ = ["discover"]
@@ -26,8 +26,9 @@ SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # launcher
 def discover(
     output: Annotated[Path, typer.Option("--output", "-o", help="The archive to write, such as fabric.tar.xz.")],
     seconds: Annotated[float, SECONDS("--timeout", help="Seconds that one tool may take.", min=0.1)] = 300.0,
-    adapter: Annotated[str | None, typer.Option("--ca", help="Ask through this adapter, such as mlx5_1.")] = None,
-    port: Annotated[int | None, COUNT("--port", help="Ask through this port of it.", max=254)] = None,
+    adapter: Annotated[
+        str | None, typer.Option("--adapter", help="Ask through this adapter: mlx5_1, or mlx5_1:2 for its port 2.")
+    ] = None,
     limit: Limit = None,
 ) -> None:
     """Ask the fabric for its switches, cables and routes, and keep the answer in an archive, which is a source.
@@ -43,7 +44,10 @@ def discover(
     if ranks > 1:
         passed = _in_job(output, ranks)
     else:
-        options = (*(("-C", adapter) if adapter else ()), *(("-P", str(port)) if port else ()))
+        name, colon, port = (adapter or "").partition(":")
+        if colon and not (port.isascii() and port.isdigit() and 0 < int(port[:4]) < 255):
+            raise SourceError(f"--adapter: expecting NAME or NAME:PORT, with a port from 1 to 254, got {adapter!r}")
+        options = (*(("-C", name) if name else ()), *(("-P", port) if port else ()))
         passed = _tried(Tools(seconds, _say, options).gather, output, dict(os.environ))
     if not passed:
         raise typer.Exit(1)

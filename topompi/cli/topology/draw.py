@@ -16,7 +16,19 @@ from ...topology.hostnames import require_hosts
 from ...views.picture.loads import PictureError
 from ...views.picture.writers import SUFFIXES, check_file, write
 from ..hosts import HOSTS_HELP, Placement, find_hosts
-from ..inputs import Adapters, GraphColumns, NameRule, Names, Partial, Rails, Without, list_findings, reporting
+from ..inputs import (
+    Adapters,
+    GraphColumns,
+    Lfts,
+    NameRule,
+    Names,
+    Partial,
+    Rails,
+    Source,
+    Without,
+    list_findings,
+    reporting,
+)
 from ..quantities import PER_HOST, parse_bytes
 from ..terminal import Limit
 
@@ -26,9 +38,9 @@ _LOADS = "What the job exchanges: a graph as for topompi map, a schedule's FILE.
 
 
 def draw(
-    source: Annotated[str, typer.Argument(help="A topology source, as for topompi topology show.")],
+    source: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help=f"A file in {', '.join(SUFFIXES)}.")],
-    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    lfts: Lfts = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help=f"The job. {HOSTS_HELP}")] = None,
     ppn: Annotated[int, PER_HOST("--ppn", help="Ranks on each host, where --map says nothing.")] = 1,
     placement: Placement = "block",

@@ -23,8 +23,8 @@ def export(
     output: Annotated[str, typer.Option("--output", "-o", help=_OUTPUT)],
     *,
     lfts: Lfts = None,
-    kind: Annotated[str, typer.Option("--kind", help="tree or block, for Slurm's formats.")] = "tree",
-    nodes: Annotated[str | None, typer.Option("--nodes", metavar="RULE|FILE", help=_NODES)] = None,
+    kind: Annotated[str, typer.Option("--format", help="tree or block, for Slurm's files.")] = "tree",
+    nodes: Annotated[str | None, typer.Option("--rename", metavar="RULE|FILE", help=_NODES)] = None,
     how: Reading,
     limit: Limit = None,
 ) -> None:

@@ -14,7 +14,7 @@ from ...topology.inside import Adapter, Inside, Part, host_of
 from ...topology.inside.cpus import write_cpu_list
 from ...topology.inside.finding import find_inside
 from ...topology.inside.hwlocxml import read_file
-from ..inputs import AsJson, Reading, list_findings, reading
+from ..inputs import AsJson, Reading, list_findings, reading, topology
 from ..terminal import Limit, console
 
 __all__ = ["inside"]
@@ -27,7 +27,7 @@ def inside(
         Path | None,
         typer.Argument(metavar="[FILE]", help="XML of hwloc (lstopo FILE.xml); else this host is looked at."),
     ] = None,
-    fabric: Annotated[str | None, typer.Option("--fabric", metavar="SOURCE", help=_FABRIC)] = None,
+    fabric: Annotated[str | None, topology(_FABRIC)] = None,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:

@@ -1,9 +1,8 @@
-"""``topompi topology links``, ``leaves`` and ``diff``: links and leaf switches by use, and changes of a fabric."""
+"""``topompi topology links`` and ``diff``: links and leaf switches by use, and changes of a fabric."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,43 +22,48 @@ from ..inputs import (
     ClusterName,
     Hosts,
     JobOnFabric,
-    Lfts,
     Reading,
-    Source,
+    Topology,
     grouped,
     list_findings,
     reading,
     routes_of,
 )
 from ..quantities import COUNT
-from ..rows import SHOWN, Listing, Rows, RowsOfLinks, print_rows
+from ..rows import SHOWN, Rows, RowsOfLinks, print_rows
 from ..terminal import Limit, console
 from .tables import draw_levels
 
-__all__ = ["diff", "jobs", "leaves", "links"]
+__all__ = ["diff", "links"]
 
 Top = Annotated[int | None, COUNT("--top", help="Only so many rows.")]
 
 
+BY = ("routes", "time", "leaf")
+_BY = "routes; time: routes of 1 MB each at the link's rate; leaf: a row for each leaf switch."
+
+
 @grouped
 def links(
-    job: JobOnFabric,
     *,
-    by: Annotated[
-        str, typer.Option("--sort", help="routes, or time: routes of 1 MB each at the link's rate.")
-    ] = "routes",
+    source: Topology,
+    job: JobOnFabric,
+    by: Annotated[str, typer.Option("--by", help=_BY)] = "routes",
     top: Top = None,
     how: RowsOfLinks,
     limit: Limit = None,
 ) -> None:
     """List the links between switches by how many routes go through them, the busiest first.
 
-    A route is an ordered pair of hosts, of all hosts or of a job's hosts.
+    A route is an ordered pair of hosts, of all hosts or of a job's hosts. --by leaf lists the leaf switches instead,
+    the one with the busiest link first: hosts, uplinks that routes use, over-subscription, routes out, in, on one link.
     """
-    if by not in ("routes", "time"):
-        raise SourceError(f"--sort: expecting routes or time, got {by!r}")
+    if by not in BY:
+        raise SourceError(f"--by: expecting one of {', '.join(BY)}, got {by!r}")
 
     def rows_of(use: LinkUse) -> Rows:
+        if by == "leaf":
+            return leaf_rows(use)
         rows = link_rows(use, by)
         idle = {"time"} if by == "routes" else set()
         idle |= set() if any(row["slower_than"] for row in rows) else {"slower_than"}
@@ -67,26 +71,11 @@ def links(
             rows if how.as_json or how.as_csv else [{key: row[key] for key in row if key not in idle} for row in rows]
         )
 
-    _show_use(job, how, rows_of, top)
+    _show_use(source, job, how, rows_of, top)
 
 
-@grouped
-def leaves(
-    job: JobOnFabric,
-    *,
-    top: Top = None,
-    how: RowsOfLinks,
-    limit: Limit = None,
-) -> None:
-    """List the leaf switches: hosts, uplinks that routes use, over-subscription, routes out, in and on one link.
-
-    The leaf with the busiest link comes first. A route is an ordered pair of hosts, of all hosts or of a job's hosts.
-    """
-    _show_use(job, how, leaf_rows, top)
-
-
-def _show_use(job: JobOnFabric, how: RowsOfLinks, rows_of: Callable[..., Rows], top: int | None) -> None:
-    with reading(job.source, job.lfts, how) as (discovery, report):
+def _show_use(source: str, job: JobOnFabric, how: RowsOfLinks, rows_of: Callable[..., Rows], top: int | None) -> None:
+    with reading(source, job.lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails, job.down)
         hosts = find_hosts(job.hosts)
         report.step("counting routes")
@@ -95,36 +84,18 @@ def _show_use(job: JobOnFabric, how: RowsOfLinks, rows_of: Callable[..., Rows], 
         rows = rows_of(use)
         if slow := slow_cables(routes.fabric):
             report.note(slow)
-    facts = {"source": job.source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs}
-    words = f"{job.source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
+    facts = {"source": source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs}
+    words = f"{source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
     print_rows(words, facts | {"lost": use.lost}, rows[:top], as_json=how.as_json, as_csv=how.as_csv)
     list_findings(report)
-
-
-@grouped
-def jobs(
-    source: Source,
-    jobs_file: Annotated[Path, typer.Argument(metavar="JOBS", help="A CSV file: job,hosts a line.")],
-    lfts: Lfts = None,
-    *,
-    cluster_name: ClusterName = None,
-    how: Listing,
-    limit: Limit = None,
-) -> None:
-    """Run topompi jobs check under its old name; the exit code does not depend on shared links."""
-    from ..jobs.check import show_sharing  # imports simulated jobs, which no other command of this group needs
-
-    print("topompi: topology jobs is now: topompi jobs check JOBS --cluster SOURCE", file=sys.stderr)
-    show_sharing(jobs_file, source, None, lfts, how, None, cluster_name)
 
 
 @grouped
 def diff(
     before: Annotated[str, typer.Argument(metavar="A", help="A topology source.")],
     after: Annotated[str | None, typer.Argument(metavar="B", help="Another one; by default A itself.")] = None,
-    lfts: Lfts = None,
     *,
-    lfts_after: Annotated[Path | None, typer.Option("--lfts-b", help="Forwarding tables of B.")] = None,
+    lfts: Annotated[list[Path] | None, typer.Option("--lfts", help="Forwarding tables of A; again for B.")] = None,
     hosts: Hosts = None,
     jobs_file: Annotated[
         str | None, typer.Option("--jobs", help="A CSV file, job,hosts a line: which of them?")
@@ -134,7 +105,7 @@ def diff(
         typer.Option("--without", metavar="SWITCH", help="B without this switch, or SWITCH:PORT; several times."),
     ] = None,
     top: Annotated[int, COUNT("--top", help="Only so many names and pairs.")] = SHOWN,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if anything differs.")] = False,
     cluster_name: ClusterName = None,
     how: Reading,
     as_json: AsJson = False,
@@ -148,11 +119,12 @@ def diff(
     """
     if after is None and not down:
         raise SourceError("expecting another source, or --without SWITCH, got neither")
-    with reading(before, lfts, how) as (discovery, report):
+    tables, tables_after = [*(lfts or []), None, None][:2]
+    with reading(before, tables, how) as (discovery, report):
         first = routes_of(discovery, how.rails)
         wanted = read_running(jobs_file, cluster=cluster_name) if jobs_file is not None else []
         job = find_hosts(hosts)
-        other = first if after is None else _second(after, lfts_after, how, report)
+        other = first if after is None else _second(after, tables_after, how, report)
         second = without(other, down or [])
         report.step("comparing")
         found = compare(first, second, job, wanted, examples=top)
@@ -161,7 +133,7 @@ def diff(
     else:
         _show_difference(found, top)
     list_findings(report)
-    if exit_code and found:
+    if check and found:
         raise typer.Exit(1)
 
 

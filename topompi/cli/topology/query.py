@@ -16,50 +16,49 @@ LISTEN = "127.0.0.1:7471"
 KINDS = ("health", "counters", "generation")
 
 
-def answer(pair: str | None, server: str, kinds: Sequence[str]) -> int:
+def answer(question: str, server: str) -> int:
     """Ask a topology service, print its answer, and return the exit code: 1 if it reports bad health, else 0.
 
-    :param pair: two hosts, ``A:B``, if the question is the route between these; else None.
+    :param question: two hosts, ``A:B``, to ask for the route between these, or one of ``KINDS``.
     :param server: address at which the service listens.
-    :param kinds: names of other questions, from ``KINDS``; empty if ``pair`` is given.
-    :raises ServiceError: if there is not exactly one question, or the service does not answer it.
+    :raises ServiceError: if the service does not answer the question.
     """
-    if (pair is not None) + len(kinds) != 1:
-        raise ServiceError(f"expecting one of A:B, {', '.join(f'--{kind}' for kind in KINDS)}")
+    if question not in KINDS and ":" not in question:
+        raise ServiceError(f"expecting one of A:B, {', '.join(KINDS)}, got {question!r:.60}")
     address = Address.parse(server)
-    if pair is not None:
-        line = ask_line(address, f"query {pair}")
+    if question not in KINDS:
+        line = ask_line(address, f"query {question}")
         if line.startswith("error: "):
             raise ServiceError(f"{address}: {line.removeprefix('error: ')}")
         print(visible(line))
         return 0
-    found = ask(address, {"request": kinds[0]}, short=True)
+    found = ask(address, {"request": question}, short=True)
     print(json.dumps(found, indent=1))
-    return int(kinds[0] == "health" and found.get("status") != "ok")
+    return int(question == "health" and found.get("status") != "ok")
 
 
 def ask_quickly(words: Sequence[str]) -> int | None:
     """Run ``topompi topology query`` without typer, which loads slowly, and return the exit code.
 
-    The result is None if there are options that only typer can parse; then nothing was done.
+    The result is None if there is no question, or are options that only typer can parse; then nothing was done.
 
     :param words: words of the command line after ``topology query``.
     """
-    pair, server, kinds = None, LISTEN, []
+    question, server = None, LISTEN
     rest = list(words)
     while rest:
         word = rest.pop(0)
         name, equals, value = word.partition("=")
         if name == "--server" and (equals or rest):
             server = value if equals else rest.pop(0)
-        elif word.removeprefix("--") in KINDS and word not in KINDS:
-            kinds.append(word.removeprefix("--"))
-        elif word.startswith("-") or pair is not None:
+        elif word.startswith("-") or question is not None:
             return None
         else:
-            pair = word
+            question = word
+    if question is None:
+        return None
     try:
-        return answer(pair, server, kinds)
+        return answer(question, server)
     except TopompiError as error:
         print(f"topompi: {error}", file=sys.stderr)  # our own errors have no control characters
         return 1

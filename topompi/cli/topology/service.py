@@ -18,27 +18,30 @@ from ...inputs import current_limits
 from ...topology import load_routes
 from ...topology.client import Address
 from ...topology.service.bounds import Bounds
+from ..inputs import Lfts, Settings, Topology, settings_of
 from ..quantities import COUNT, SECONDS
 from ..terminal import Limit
 from .query import LISTEN, answer
 
 __all__ = ["is_local", "query", "serve"]
 
+_LISTEN = f"HOST:PORT, or unix:PATH for a UNIX socket; may be repeated; by default {LISTEN}."
+_QUESTION = (
+    "The sending and the receiving host; or how it is, what it has done, or the number and digest of its routes."
+)
 _SERVER_HELP = "Where the service listens: tcp://HOST:PORT, HOST:PORT or unix:PATH."
 
 
 def serve(
-    source: Annotated[str, typer.Argument(help="A topology source, as for topompi topology show.")],
-    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    source: Topology,
+    lfts: Lfts = None,
     watch: Annotated[bool, typer.Option("--watch", help="Read the source again when its files have changed.")] = False,
     command: Annotated[
         str | None, typer.Option("--command", help="What writes the files again; implies --watch.")
     ] = None,
     every: Annotated[float, SECONDS("--every", help="Seconds between two runs of it.", min=1)] = 300.0,
-    listen: Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help=f"Default: {LISTEN}.")] = None,
-    unix: Annotated[Path | None, typer.Option("--unix", metavar="PATH", help="Listen at a UNIX socket.")] = None,
-    clients: Annotated[int, COUNT("--clients", help="Connections at once.")] = Bounds.clients,
-    rate: Annotated[int, COUNT("--rate", help="Requests a second of one client.")] = Bounds.rate,
+    listen: Annotated[list[str] | None, typer.Option("--listen", metavar="ADDRESS", help=_LISTEN)] = None,
+    settings: Settings = None,
     print_unit: Annotated[
         bool, typer.Option("--print-unit", help="Print a systemd unit that does this, and end.")
     ] = False,
@@ -46,8 +49,9 @@ def serve(
 ) -> None:
     """Read a topology once and answer the questions of jobs, until SIGTERM; SIGHUP reads it again.
 
-    With --unix alone, it listens at no port. If the topology cannot be read again, the service keeps the old one, and
-    `query --health` reports it. The log, one line of JSON per event, goes to standard error.
+    --set clients=NUMBER bounds the connections at once, --set rate=NUMBER the requests of one client per second. If the
+    topology cannot be read again, the service keeps the old one, and
+    `topology query health` reports it. The log, one line of JSON per event, goes to standard error.
     """
     from ...daemon.log import log_as_json
     from ...daemon.unit import own_command
@@ -59,15 +63,14 @@ def serve(
     from ...topology.sources import is_input
 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # ignored until the service can handle it
-    addresses = [Address(path=str(unix))] if unix is not None else []
-    if listen is not None or unix is None:
-        addresses.append(Address.parse(listen or LISTEN))
+    addresses = [Address.parse(one) for one in listen or [LISTEN]]
+    known = {"clients": (COUNT, Bounds.clients), "rate": (COUNT, Bounds.rate)}
     files = [Path(source), *([] if lfts is None else [lfts])]
     watch = watch or command is not None
     if watch and not files[0].exists():
         raise SourceError(f"{source}: expecting a file or directory to watch, got none")
     wide = [str(address) for address in addresses if address.host and not is_local(address.host)]
-    bounds = replace(Bounds(), clients=clients, rate=rate)
+    bounds = replace(Bounds(), **settings_of(settings, known, SourceError))
     if print_unit:
         folder = None if command is None else Path(source).resolve().parent
         print(
@@ -92,17 +95,11 @@ def serve(
 
 
 def query(
-    pair: Annotated[str | None, typer.Argument(metavar="[A:B]", help="The sending and the receiving host.")] = None,
+    question: Annotated[str, typer.Argument(metavar="A:B|health|counters|generation", help=_QUESTION)],
     server: Annotated[str, typer.Option("--server", help=_SERVER_HELP)] = LISTEN,
-    health: Annotated[bool, typer.Option("--health", help="Ask how the service is; exit code 1 unless well.")] = False,
-    counters: Annotated[bool, typer.Option("--counters", help="Ask what the service has done.")] = False,
-    generation: Annotated[
-        bool, typer.Option("--generation", help="Ask for the number and the digest of its routes.")
-    ] = False,
 ) -> None:
-    """Ask a topology service for the switches from host A to host B, or how it is."""
-    kinds = {"health": health, "counters": counters, "generation": generation}
-    code = answer(pair, server, [kind for kind, asked in kinds.items() if asked])
+    """Ask a topology service for the switches from host A to host B, or how it is; exit code 1 unless it is well."""
+    code = answer(question, server)
     if code:
         sys.exit(code)
 

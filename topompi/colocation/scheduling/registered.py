@@ -25,7 +25,7 @@ def table_of_file(path: str) -> RateTable:
     :raises ColocationError: if no file is named, or it is malformed or has no complete part.
     """
     if not path:
-        raise ColocationError("expecting a file of speed-ups (--coschedule FILE, or its name after a colon), got none")
+        raise ColocationError("expecting a file of speed-ups (--speedups FILE, or its name after a colon), got none")
     speedups = read_speedups(path)
     complete = speedups.complete()
     if not len(complete):

@@ -14,4 +14,4 @@ def check_plot(path: Path) -> None:
     :param path: path of the picture.
     :raises InterferenceError: if the suffix is neither .svg nor .png, or matplotlib is missing.
     """
-    figures.check_plot(path, "--plot", InterferenceError)
+    figures.check_plot(path, "--draw", InterferenceError)

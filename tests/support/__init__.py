@@ -26,7 +26,7 @@ from topompi.topology.discovery import Discovery, Report
 if TYPE_CHECKING:
     from hypothesis import settings
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 SIZES = (1, 2, 3, 4, 5, 8)
 # What Open MPI takes on one host by itself, after it has looked for networks for half a second or more at every start.

@@ -1,0 +1,122 @@
+"""Former spellings of commands and options, each with the present one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["FORMER", "present_spelling"]
+
+# The present spelling of each former one: of an option of any command (--cluster), of one command's option or argument
+# (topology links SOURCE), or of a command (jobs compare).
+FORMER = {
+    "--algorithms": "--algorithm",
+    "--avoid-path-conflict": "--policy apart",
+    "--blocks": "--set blocks=NUMBER",
+    "--by-routes": "--by routes",
+    "--ca": "--adapter",
+    "--clients": "--set clients=NUMBER",
+    "--cluster": "--topology",
+    "--coschedule": "--speedups",
+    "--count": "--by messages or --by bytes",
+    "--counters": "topology query counters",
+    "--cut": "--draw cut=FILE",
+    "--depth": "--queue DEPTH:ORDER",
+    "--distances": "--topology tree=16:16:8@1:10:100",
+    "--door": "--partitions DOOR,RUN,USUAL",
+    "--eager": "--set eager=BYTES",
+    "--effort": "--set effort=NUMBER",
+    "--error": "--set error=NUMBER",
+    "--exit-code": "--check",
+    "--extreme": "--set extreme=USAGE",
+    "--fabric": "--topology",
+    "--failures": "--set failures=NUMBER",
+    "--generation": "topology query generation",
+    "--granularity": "--by",
+    "--graph": "an argument: PROFILE",
+    "--health": "topology query health",
+    "--hop-lanes": "--set hop-lanes=NUMBER",
+    "--hydra": "--format hydra",
+    "--jobs-csv": "--output FILE.csv",
+    "--kind": "--format",
+    "--larger": "--set larger=NUMBER",
+    "--latency": "--set latency=SECONDS",
+    "--length": "--set length=MILLISECONDS",
+    "--lfts-b": "--lfts, given twice",
+    "--links": "--show links",
+    "--lowest-subtree": "--policy bestfit",
+    "--machine": "--topology tree=16:16:8@1:10:100",
+    "--method": "--algorithm",
+    "--moderate": "--set moderate=USAGE",
+    "--most": "--top",
+    "--order": "--queue DEPTH:ORDER",
+    "--overhead": "--set overhead=SECONDS",
+    "--pairs": "--show pairs",
+    "--partitioner": "--set partitioner=NAME",
+    "--patience": "--set patience=SECONDS",
+    "--placement": "--place",
+    "--plot": "--draw",
+    "--policies": "--policy",
+    "--port": "--adapter NAME:PORT",
+    "--rankfile": "--format rankfile5",
+    "--run": "--partitions DOOR,RUN,USUAL",
+    "--sizes": "--bytes",
+    "--sort": "--by",
+    "--speed": "--policy ALLOCATOR@SPEED",
+    "--stream": "--set stream=NUMBER",
+    "--time-limit": "--set timeout=SECONDS",
+    "--unix": "--listen unix:PATH",
+    "--usual": "--partitions DOOR,RUN,USUAL",
+    "--warm": "--set warm=MILLISECONDS",
+    "--warm-every": "--set warm-every=SECONDS",
+    "--weight": "--set weight=NAME",
+    "--within": "--set within=SHARE",
+    "colocate measure --least": "--set least=NUMBER",
+    "colocate measure --limit": "--timeout",
+    "colocate measure --most": "--set most=NUMBER",
+    "env": "doctor --variables",
+    "export ompi-rules --format": "-o FILE.json",
+    "jobs characterise --rate": "--set rate=NUMBER",
+    "jobs compare": "jobs simulate --policy A,B",
+    "jobs lanes --buffer": "--set buffer=BYTES",
+    "jobs lanes --limit": "--set tries=NUMBER",
+    "jobs lanes --rate": "--set rate=NUMBER",
+    "jobs replay --buffer": "--set buffer=BYTES",
+    "jobs replay --rate": "--set rate=NUMBER",
+    "jobs simulate --limit": "--first",
+    "jobs worth --limit": "--first",
+    "launch-kit": "export launch-kit",
+    "map compare": "map PROFILE A B",
+    "profile plot": "profile export -o FOLDER",
+    "profile report": "profile export -o FILE.html",
+    "shutter run --repeats": "--set repeats=NUMBER",
+    "slurm setup": "slurm bridge --setup",
+    "slurm topology": "topology export",
+    "topology export --nodes": "--rename",
+    "topology jobs": "jobs check JOBS --topology SOURCE",
+    "topology leaves": "topology links --by leaf",
+    "topology links SOURCE": "topology links --topology SOURCE",
+    "topology route SOURCE": "topology route A B --topology SOURCE",
+    "topology serve --rate": "--set rate=NUMBER",
+    "topology serve SOURCE": "topology serve --topology SOURCE",
+}
+_UNKNOWN = re.compile(r"No such command '([^']+)'")
+
+
+def present_spelling(error: Any) -> str | None:
+    """Return one line that says what a former spelling is now; None if a usage error has another cause.
+
+    :param error: error of the command line's library.
+    """
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return None
+    path = context.command_path.partition(" ")[2]
+    option, argument = getattr(error, "option_name", None), f"{path} SOURCE"
+    if option is not None:
+        told = next((name for name in (f"{path} {option}", option) if name in FORMER), None)
+        return told and f"{told} is now {FORMER[told]}"
+    if unknown := _UNKNOWN.match(getattr(error, "message", "")):
+        told = f"{path} {unknown[1]}".strip()
+        return f"{told} is now {FORMER[told]}" if told in FORMER else None
+    return f"{argument} is now {FORMER[argument]}" if argument in FORMER else None
