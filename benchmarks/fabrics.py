@@ -1,6 +1,6 @@
 """Large fabrics: processor seconds and memory to load one, and to place a job of a thousand scattered hosts.
 
-    python -m benchmarks.fabrics                     the fabrics of docs/fabrics.md
+    python -m benchmarks.fabrics                     three fabrics
         python -m benchmarks.fabrics 'kary:36,3'         other fabrics
 
 Each fabric has a process of its own, whose peak memory is reported; topompi is imported before the clock starts.
