@@ -1,6 +1,6 @@
 """Alltoalls on a lossless network: time over the bound under flows, under packets, and with one queue per input.
 
-python -m benchmarks.packets                       # the table of docs/models.md, some minutes
+python -m benchmarks.packets                       # the numbers of docs/lab/checks.md, some minutes
 python -m benchmarks.packets --case small          # 64 hosts with one rank each
 python -m benchmarks.packets --speed               # packet-hops/s
 """

@@ -52,7 +52,7 @@ def even(
 
     Each rank of a host begins with a different step, so that ranks of a host do not send to one target at once; a step
     of the ranks is then a mixture of host steps, and links keep their proportions. In packet simulations with 16 ranks
-    per host this reduces the excess over the bound to half or less (docs/models.md).
+    per host this reduces the excess over the bound to half or less (docs/lab/checks.md).
 
     Messages: p - 1 per rank. It is faster than `direct.alltoall_shift` if routes load links unevenly: on part of a
     machine, with leaf switches of different sizes, or with irregular forwarding tables. Cost: about 5 microseconds per

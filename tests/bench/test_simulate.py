@@ -258,7 +258,7 @@ def test_packets_of_the_command_take_the_times_of_the_preset() -> None:
     program = program_of(pairwise, job, 65536)
     tables = tables_of(interface.routes, latency=fdr.latency)
     assert found == packets.run(tables, [program], hosts=fdr.hosts, settings=fdr.settings).job_seconds[0]
-    assert found / bound == pytest.approx(1.44, abs=0.05)  # the table of docs/models.md; each seed has its own time
+    assert found / bound == pytest.approx(1.44, abs=0.05)  # docs/lab/checks.md; each seed has its own time
 
 
 def test_packets_bracket_their_times_with_other_switches(capsys, tmp_path: Path) -> None:
