@@ -21,9 +21,9 @@ import numpy as np
 
 from osu_like_bench.options import parse_bytes
 from osu_like_bench.simulate.flowarena import LIBRARIES, METHODS, FlowArena
-from topompi.execution.specs import NATIVE
-from topompi.prediction.predictor import Predictor
-from topompi.prediction.untuned import candidates, predict
+from topompi.mpi.execution.specs import NATIVE
+from topompi.mpi.prediction.predictor import Predictor
+from topompi.mpi.prediction.untuned import candidates, predict
 from topompi.schedules.registry import ALGORITHMS
 from topompi.schedules.schedule import ROOTED
 from topompi.schedules.segments import cut, make_cut, variants

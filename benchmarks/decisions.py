@@ -6,9 +6,9 @@ from typing import Any
 
 from mpi4py import MPI
 
-from topompi.communicator.handle import Handle
-from topompi.communicator.state import state_of
-from topompi.selection.choice import Choice
+from topompi.mpi.communicator.handle import Handle
+from topompi.mpi.communicator.state import state_of
+from topompi.mpi.selection.choice import Choice
 
 __all__ = ["decided", "is_undecided"]
 

@@ -20,7 +20,7 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
-from topompi.execution.timing import interleave, slowest, time_in_turn
+from topompi.mpi.execution.timing import interleave, slowest, time_in_turn
 
 from .decisions import decided, is_undecided
 

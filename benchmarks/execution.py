@@ -17,12 +17,12 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from topompi.dispatch.common import Common
-from topompi.dispatch.parts import Parts
-from topompi.execution import running
-from topompi.execution.executor import Executor
-from topompi.execution.timing import interleave, slowest, time_in_turn
-from topompi.selection.policy import Policy
+from topompi.mpi.dispatch.common import Common
+from topompi.mpi.dispatch.parts import Parts
+from topompi.mpi.execution import running
+from topompi.mpi.execution.executor import Executor
+from topompi.mpi.execution.timing import interleave, slowest, time_in_turn
+from topompi.mpi.selection.policy import Policy
 from topompi.topology import TopologyInterface, load
 
 from .jobs import run_ranks

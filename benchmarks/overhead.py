@@ -66,7 +66,7 @@ def left(iterations: int, compiled: bool) -> None:
     from mpi4py import MPI
 
     if not compiled:
-        sys.modules.update(dict.fromkeys(("topompi.dispatch._calls", "topompi.execution._keys")))  # type: ignore[arg-type]
+        sys.modules.update(dict.fromkeys(("topompi.mpi.dispatch._calls", "topompi.mpi.execution._keys")))  # type: ignore[arg-type]
 
     import topompi
 
@@ -130,7 +130,7 @@ def _interleaved(
             world.Barrier()  # the first barrier after work is slow, and differs by rank
         world.Barrier()
 
-    from topompi.execution.timing import interleave, slowest, time_in_turn
+    from topompi.mpi.execution.timing import interleave, slowest, time_in_turn
 
     sides = [[partial(repeated, call)] for call in calls]
     times = time_in_turn(sides, interleave(len(calls), warming + iterations), ready)[:, warming:]
@@ -142,7 +142,7 @@ def start(repeats: int) -> None:
     from mpi4py import MPI
 
     begin = time.perf_counter()
-    import topompi.communicator
+    import topompi.mpi.communicator
 
     world = MPI.COMM_WORLD
     imported, spent, splits = time.perf_counter() - begin, [], []

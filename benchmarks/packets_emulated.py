@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from topompi.execution.specs import NATIVE
+from topompi.mpi.execution.specs import NATIVE
 from topompi.netsim import Program, Tables
 from topompi.netsim.packets import PRESETS, Preset, run
 from topompi.schedules import ALGORITHMS, make

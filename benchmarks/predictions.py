@@ -27,15 +27,15 @@ from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_routes
 from topompi.errors import TopompiError
-from topompi.execution.specs import CALLS, NATIVE
-from topompi.prediction.libraries import model_of
-from topompi.prediction.predictor import Predictor
-from topompi.prediction.untuned import predict
+from topompi.mpi.execution.specs import CALLS, NATIVE
+from topompi.mpi.prediction.libraries import model_of
+from topompi.mpi.prediction.predictor import Predictor
+from topompi.mpi.prediction.untuned import predict
+from topompi.mpi.tuning.record import TuneRecord
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.analysis.model import Model
 from topompi.schedules.librarylike import LIBRARY_ALGORITHMS
 from topompi.topology import TopologyInterface
-from topompi.tuning.record import TuneRecord
 
 from .jobs import one_line_errors, progress
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from osu_like_bench.emulate import Emulated, LaunchOptions
 from topompi.errors import TopompiError
-from topompi.probe import search
+from topompi.mpi.probe import search
 from topompi.topology import Fabric, load
 
 from .probe_model import ModelNetwork

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.poppa.dilation import asleep, dilated
-from topompi.shutter.decide import Settings
-from topompi.shutter.holds import Process
-from topompi.shutter.log import Record, read_log
-from topompi.shutter.published import path_of
-from topompi.shutter.sources import SOURCES
+from topompi.machine.shutter.decide import Settings
+from topompi.machine.shutter.holds import Process
+from topompi.machine.shutter.log import Record, read_log
+from topompi.machine.shutter.published import path_of
+from topompi.machine.shutter.sources import SOURCES
 
 ROOT = Path(__file__).parents[1]
 SLICE = 0.5  # seconds

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from topompi.cli.terminal import HELP
-from topompi.launcher import FLAGS, PROGRAMS, VALUES
+from topompi.mpi.launcher import FLAGS, PROGRAMS, VALUES
 
 __all__ = ["Entry", "commands", "fault", "misnamed", "render"]
 

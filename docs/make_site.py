@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))  # mkdocs runs this file by its path
 mpi4py.rc.initialize = False  # benchmarks import MPI before they look at their command line; nothing here calls it
 
 from docs.commandline import commands, render  # noqa: E402 # found by the line above
-from topompi.launcher import USAGE  # noqa: E402 # likewise
+from topompi.mpi.launcher import USAGE  # noqa: E402 # likewise
 
 # Pages and pictures that stand elsewhere in the repository -> where they stand in the site.
 OUTSIDE = {
@@ -44,14 +44,21 @@ PROGRAMS = {
     "osu_like_bench": "Benchmarks, on real, emulated and simulated networks: `osu_like_bench ...`, or `python -m\n"
     "osu_like_bench ...`. A benchmark runs under `mpirun`, the other commands without it.",
 }
-PACKAGES = ("topompi", "topompi.topology", "topompi.schedules", "topompi.mapping", "topompi.netsim", "topompi.jobs")
+PACKAGES = (
+    "topompi",
+    "topompi.topology",
+    "topompi.schedules",
+    "topompi.mapping",
+    "topompi.netsim",
+    "topompi.machine.jobs",
+)
 PACKAGES += (
-    "topompi.colocation",
-    "topompi.shutter",
-    "topompi.interference",
+    "topompi.machine.colocation",
+    "topompi.machine.shutter",
+    "topompi.machine.interference",
     "topompi.network",
     "topompi.views",
-    "topompi.profile",
+    "topompi.mpi.profile",
     "topompi.errors",
 )
 _FILE = re.compile(r"^(```\w+) file=(\S+)$", re.MULTILINE)

@@ -13,7 +13,7 @@ from importlib import import_module
 import topompi
 from topompi.cli.terminal import guard_streams
 from topompi.errors import TopompiError
-from topompi.extensions import require_mpi
+from topompi.inputs.extensions import require_mpi
 
 __all__ = ["main"]
 

@@ -14,7 +14,7 @@ from .record import Facts, Result
 from .statistics import Comparison
 
 if TYPE_CHECKING:
-    from topompi.selection.choice import Choice
+    from topompi.mpi.selection.choice import Choice
 
 __all__ = ["Report"]
 

@@ -14,8 +14,8 @@ from mpi4py import MPI
 import topompi
 from topompi.cli.terminal import overwrite
 from topompi.errors import BenchmarkError
-from topompi.execution.specs import CALLS
 from topompi.inputs.writing import check_output, write_text
+from topompi.mpi.execution.specs import CALLS
 
 from .benchmarks import Benchmark, benchmark_of
 from .communicators import on_root, open_sides

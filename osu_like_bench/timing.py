@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from topompi.execution.timing import interleave, time_in_turn
+from topompi.mpi.execution.timing import interleave, time_in_turn
 
 __all__ = ["Call", "Times", "idle", "measure", "summarise"]
 

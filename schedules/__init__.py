@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..extensions import when_used
+from ..inputs.extensions import when_used
 
 if TYPE_CHECKING:
     from .algorithm import Algorithm

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..extensions import imported
 from ..inputs import read_text
+from ..inputs.extensions import imported
 from .algorithm import Algorithm
 from .alltoall.hostschedule import HostSchedule
 from .exports.jsonio import ScheduleTextError, from_json

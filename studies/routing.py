@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.interference.network import shared_network
-from topompi.jobs import Cluster
+from topompi.machine.interference.network import shared_network
+from topompi.machine.jobs import Cluster
 from topompi.netsim import Tables
 from topompi.topology import Fabric, load
 from topompi.views.cluster import cluster_of

@@ -45,9 +45,9 @@ COVERED = (
     "benchmarks/",
     "studies/",
     "osu_like_bench/kernels/",
-    "topompi/interference/kernels/",
-    "topompi/jobs/study.py",
-    "topompi/jobs/workload/generate.py",
+    "topompi/machine/interference/kernels/",
+    "topompi/machine/jobs/study.py",
+    "topompi/machine/jobs/workload/generate.py",
 )
 WRITERS = ("benchmarks/paths.py", "studies/stamps.py", "studies/tables.py", "studies/tablelist.py")  # change no number
 OTHER_FILES = (".c", ".sh")

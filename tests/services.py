@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.support import ROOT
-from topompi.daemon.watch import Watch
+from topompi.machine.daemon.watch import Watch
 from topompi.topology import Routes, TopologyInterface, load
 from topompi.topology.client import Address
 from topompi.topology.service.bounds import Bounds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from topompi.jobs import Workload
+from topompi.machine.jobs import Workload
 
 __all__ = ["random_workload"]
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .communicator import (
+    from .mpi.communicator import (
         Cartcomm,
         Distgraphcomm,
         Graphcomm,
@@ -61,19 +61,19 @@ def __getattr__(name: str) -> "Any":
     if name in ROOMS:
         return import_module(f".{name}", __name__)
     if name in __all__:
-        from .extensions import require_mpi
+        from .inputs.extensions import require_mpi
 
         require_mpi()
         import os
 
-        from . import communicator
+        from .mpi import communicator
 
         if os.environ.get("TOPOMPI_PROFILE"):
-            from .profile.live import record_from_environment
+            from .mpi.profile.live import record_from_environment
 
             record_from_environment()
         if os.environ.get("TOPOMPI_SHUTTER") == "1":
-            from .communicator.counted import count_calls
+            from .mpi.communicator.counted import count_calls
 
             count_calls(import_module(".shutter.published", __name__).count_call)
         found = globals()[name] = getattr(communicator, name)

@@ -9,7 +9,7 @@ if not sys.flags.safe_path:  # without -P, the imports below could come from the
 
 import os
 
-from .launcher import USAGE, launch, program_of
+from .mpi.launcher import USAGE, launch, program_of
 from .visible import visible
 
 __all__ = ["main"]

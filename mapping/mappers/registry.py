@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...extensions import imported, names_function
+from ...inputs.extensions import imported, names_function
 from ..graph import CommunicationGraph
 from ..machine import Machine, allocation_digest
 from ..mapping import Mapping, MappingError

@@ -1,11 +1,11 @@
 """The communication of applications without their computation: halos, transposes, conjugate gradients.
 
-``topompi.interference.kernels`` defines the kernels as phases of messages. ``orders`` finds the orders of ranks that
+``topompi.machine.interference.kernels`` defines the kernels as phases of messages. ``orders`` finds the orders of ranks that
 are compared, without MPI or the simulator. ``running`` runs a kernel over MPI, ``replaying`` in the simulator.
 """
 
-from topompi.interference.kernels import KERNELS as ALL
-from topompi.interference.kernels import Kernel, make_kernel
+from topompi.machine.interference.kernels import KERNELS as ALL
+from topompi.machine.interference.kernels import Kernel, make_kernel
 
 __all__ = ["FORMER", "KERNELS", "Kernel", "make_kernel"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
-from topompi.interference.kernels.kernel import Kernel
+from topompi.machine.interference.kernels.kernel import Kernel
 from topompi.mapping import CommunicationGraph, Machine, Mapping, best
 from topompi.mapping.mappers import MAPPERS
 from topompi.topology import TopologyInterface

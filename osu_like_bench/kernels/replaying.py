@@ -9,7 +9,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
+from topompi.machine.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
 from topompi.schedules import Network, Schedule, make
 from topompi.schedules.alltoall import direct
 

@@ -13,7 +13,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import topompi
-from topompi.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, Sums
+from topompi.machine.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, Sums
 
 from ..operations import Call, Operation
 from ..options import SIDES

@@ -11,9 +11,9 @@ import numpy as np
 
 from topompi import __version__
 from topompi.errors import BenchmarkError
+from topompi.mpi.prediction.libraries import KNOWN, Library, Question
 from topompi.netsim import BACKGROUND, RECEIVE, SEND, Hosts, Program, Result, packets, run
 from topompi.network import Tables
-from topompi.prediction.libraries import KNOWN, Library, Question
 from topompi.schedules import Network, Schedule
 from topompi.schedules.schedule import ROOTED
 from topompi.topology import Routes

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation.prediction.cells import LEAST, Prediction, expected_accuracy, next_cells, predict
-from topompi.colocation.speedups.bands import classes
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.prediction.cells import LEAST, Prediction, expected_accuracy, next_cells, predict
+from topompi.machine.colocation.speedups.bands import classes
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 __all__ = ["POLICIES", "Step", "curve", "in_random_order", "least_sure"]
 

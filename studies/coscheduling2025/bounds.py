@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.paths import SHARED_DATA
-from topompi.colocation.prediction.cells import choose_terms, left_out
-from topompi.colocation.prediction.model import fit
-from topompi.colocation.speedups.bands import classes, edges
-from topompi.colocation.speedups.files import read_speedups
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.prediction.cells import choose_terms, left_out
+from topompi.machine.colocation.prediction.model import fit
+from topompi.machine.colocation.speedups.bands import classes, edges
+from topompi.machine.colocation.speedups.files import read_speedups
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 from .matrices import marconi
 from .rules import measured

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from benchmarks.paths import SHARED_DATA
-from topompi.colocation.speedups.files import read_speedups
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.speedups.files import read_speedups
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 __all__ = ["aris", "marconi"]
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.scheduling.allocators import Matched
-from topompi.colocation.scheduling.occupancy import HALVES, HalfOccupancy
-from topompi.colocation.scheduling.preferences import THRESHOLD, favoured
-from topompi.colocation.scheduling.table import RateTable
-from topompi.jobs import Cluster, Observer
-from topompi.jobs.allocation import Job, Occupancy, Placement
-from topompi.jobs.queueing import Situation
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.scheduling.allocators import Matched
+from topompi.machine.colocation.scheduling.occupancy import HALVES, HalfOccupancy
+from topompi.machine.colocation.scheduling.preferences import THRESHOLD, favoured
+from topompi.machine.colocation.scheduling.table import RateTable
+from topompi.machine.jobs import Cluster, Observer
+from topompi.machine.jobs.allocation import Job, Occupancy, Placement
+from topompi.machine.jobs.queueing import Situation
 
 __all__ = ["Measured", "Measurements"]
 

@@ -11,18 +11,18 @@ import numpy as np
 
 from studies.interference.waits import cluster, month
 from studies.tables import Table
-from topompi.colocation.scheduling.allocators import Halves, Matched
-from topompi.colocation.scheduling.halves import on_halves
-from topompi.colocation.scheduling.isolating import IsolatedMatched
-from topompi.colocation.scheduling.measures import PairFigures, pair_figures
-from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.colocation.scheduling.table import RateTable, rate_table
-from topompi.interference import LinkSpeed
-from topompi.interference.streams import demands_of, network_of
-from topompi.jobs import Cluster, Outcome, Workload, simulate
-from topompi.jobs.allocation import Allocator
-from topompi.jobs.speed import Together
-from topompi.jobs.study import interval
+from topompi.machine.colocation.scheduling.allocators import Halves, Matched
+from topompi.machine.colocation.scheduling.halves import on_halves
+from topompi.machine.colocation.scheduling.isolating import IsolatedMatched
+from topompi.machine.colocation.scheduling.measures import PairFigures, pair_figures
+from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
+from topompi.machine.colocation.scheduling.table import RateTable, rate_table
+from topompi.machine.interference import LinkSpeed
+from topompi.machine.interference.streams import demands_of, network_of
+from topompi.machine.jobs import Cluster, Outcome, Workload, simulate
+from topompi.machine.jobs.allocation import Allocator
+from topompi.machine.jobs.speed import Together
+from topompi.machine.jobs.study import interval
 
 from .matrices import aris
 from .measured import Measured, Measurements

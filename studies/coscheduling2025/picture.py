@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from topompi.colocation.scheduling.allocators import Halves, Matched
-from topompi.colocation.scheduling.halves import on_halves
-from topompi.colocation.scheduling.measures import job_speedups
-from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.colocation.scheduling.table import rate_table
-from topompi.colocation.speedups.files import read_speedups
 from topompi.inputs.figures import SERIES
-from topompi.jobs import Cluster, Outcome, read_workload, simulate
-from topompi.jobs.allocation import Allocator
+from topompi.machine.colocation.scheduling.allocators import Halves, Matched
+from topompi.machine.colocation.scheduling.halves import on_halves
+from topompi.machine.colocation.scheduling.measures import job_speedups
+from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
+from topompi.machine.colocation.scheduling.table import rate_table
+from topompi.machine.colocation.speedups.files import read_speedups
+from topompi.machine.jobs import Cluster, Outcome, read_workload, simulate
+from topompi.machine.jobs.allocation import Allocator
 
 __all__ = ["draw", "main"]
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.tables import Table
-from topompi.colocation.prediction.classifiers import MODELS
-from topompi.colocation.prediction.features import SETS
-from topompi.colocation.speedups.bands import CLASSES
+from topompi.machine.colocation.prediction.classifiers import MODELS
+from topompi.machine.colocation.prediction.features import SETS
+from topompi.machine.colocation.speedups.bands import CLASSES
 
 from .active import POLICIES, Step, curve
 from .bounds import NEAR, left_out_rows, repeated_classes

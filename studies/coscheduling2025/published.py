@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation.rules.kinds import Kind
-from topompi.colocation.rules.labels import Character
+from topompi.machine.colocation.rules.kinds import Kind
+from topompi.machine.colocation.rules.labels import Character
 
 __all__ = ["ACCURACY", "MEASURED_NAMES", "NAS", "SPEC", "STATED", "Predicted"]
 

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.tables import Table
-from topompi.colocation.pairing.matching import greedy, optimal, sequential
-from topompi.colocation.pairing.values import label_values, saved, scores
-from topompi.colocation.profiles.system import Tag
-from topompi.colocation.rules.kinds import Kind
-from topompi.colocation.rules.labels import labels
-from topompi.colocation.speedups.bands import CLASSES, UNKNOWN, VERDICTS, classes, verdicts
-from topompi.colocation.speedups.files import read_speedups
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.pairing.matching import greedy, optimal, sequential
+from topompi.machine.colocation.pairing.values import label_values, saved, scores
+from topompi.machine.colocation.profiles.system import Tag
+from topompi.machine.colocation.rules.kinds import Kind
+from topompi.machine.colocation.rules.labels import labels
+from topompi.machine.colocation.speedups.bands import CLASSES, UNKNOWN, VERDICTS, classes, verdicts
+from topompi.machine.colocation.speedups.files import read_speedups
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 from .published import ACCURACY, MEASURED_NAMES, NAS, SPEC, STATED, Predicted
 

@@ -13,15 +13,15 @@ from itertools import combinations
 import numpy as np
 
 from studies.tables import Table
-from topompi.colocation.scheduling.allocators import Halves, Matched
-from topompi.colocation.scheduling.halves import halves_of, nodes_of, on_halves
-from topompi.colocation.scheduling.measures import improvement, pair_figures
-from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.colocation.scheduling.table import rate_table
-from topompi.colocation.speedups.matrix import Speedups
-from topompi.jobs import Cluster, Outcome, Queue, Workload, simulate
-from topompi.jobs.queueing.filler import Filler
-from topompi.jobs.study import Interval, interval
+from topompi.machine.colocation.scheduling.allocators import Halves, Matched
+from topompi.machine.colocation.scheduling.halves import halves_of, nodes_of, on_halves
+from topompi.machine.colocation.scheduling.measures import improvement, pair_figures
+from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
+from topompi.machine.colocation.scheduling.table import rate_table
+from topompi.machine.colocation.speedups.matrix import Speedups
+from topompi.machine.jobs import Cluster, Outcome, Queue, Workload, simulate
+from topompi.machine.jobs.queueing.filler import Filler
+from topompi.machine.jobs.study import Interval, interval
 
 from .matrices import aris, marconi
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topompi.colocation.prediction.features import Pairs
-from topompi.colocation.speedups.bands import CLASSES, GOOD
+from topompi.machine.colocation.prediction.features import Pairs
+from topompi.machine.colocation.speedups.bands import CLASSES, GOOD
 
 __all__ = ["Score", "both_good", "frontier", "held_out", "score", "unseen"]
 

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation.prediction.cells import predict
-from topompi.colocation.prediction.classifiers import MODELS, Classifier, search
-from topompi.colocation.prediction.features import Pairs, joined, pairs_of
-from topompi.colocation.profiles.system import Tag
-from topompi.colocation.rules.kinds import Kind
-from topompi.colocation.rules.labels import Character, labels
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.prediction.cells import predict
+from topompi.machine.colocation.prediction.classifiers import MODELS, Classifier, search
+from topompi.machine.colocation.prediction.features import Pairs, joined, pairs_of
+from topompi.machine.colocation.profiles.system import Tag
+from topompi.machine.colocation.rules.kinds import Kind
+from topompi.machine.colocation.rules.labels import Character, labels
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 from .published import NAS, SPEC, Predicted
 from .rules import AXES, measured

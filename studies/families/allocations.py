@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from studies.leonardo.machine import cluster_from, job_nodes
 from topompi.inputs.figures import size_name
-from topompi.interference.network import shared_network
-from topompi.jobs import Cluster
+from topompi.machine.interference.network import shared_network
+from topompi.machine.jobs import Cluster
 from topompi.netsim import Tables
 from topompi.schedules import Network, Schedule, make
 from topompi.schedules.symmetric.allreduce import allreduce_halving

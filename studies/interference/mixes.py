@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.interference.contention import speeds
-from topompi.interference.network import shared_network
-from topompi.interference.streams import PATTERNS, Demands, Stream, network_of, steps_of, stream_of
-from topompi.jobs import Cluster
+from topompi.machine.interference.contention import speeds
+from topompi.machine.interference.network import shared_network
+from topompi.machine.interference.streams import PATTERNS, Demands, Stream, network_of, steps_of, stream_of
+from topompi.machine.jobs import Cluster
 from topompi.netsim import BACKGROUND, COMPUTE, RECEIVE, SEND, FlowSession, Program, Tables
 
 __all__ = ["Mix", "draw", "modelled", "simulated"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.paths import SHARED_DATA
 from topompi.errors import BenchmarkError
-from topompi.interference import LinkSpeed
-from topompi.jobs import Cluster, Outcome, Workload, read_workload, simulate
-from topompi.jobs.workload.transform import extract
+from topompi.machine.interference import LinkSpeed
+from topompi.machine.jobs import Cluster, Outcome, Workload, read_workload, simulate
+from topompi.machine.jobs.workload.transform import extract
 from topompi.views import read_cluster
 
 __all__ = ["ALLOCATORS", "COLUMNS", "FABRICS", "Figures", "cluster", "month", "rows_of"]

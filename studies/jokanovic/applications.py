@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from topompi.interference import Character, characterise, crossbar, levels_of
-from topompi.interference.kernels import Kernel, make_kernel, trace_of
-from topompi.interference.kernels.halo import Halo, Stencil3D, Stencil4D
-from topompi.interference.kernels.kernel import Messages, Phase
-from topompi.interference.kernels.pcg import PCG
-from topompi.interference.placement import place
+from topompi.machine.interference import Character, characterise, crossbar, levels_of
+from topompi.machine.interference.kernels import Kernel, make_kernel, trace_of
+from topompi.machine.interference.kernels.halo import Halo, Stencil3D, Stencil4D
+from topompi.machine.interference.kernels.kernel import Messages, Phase
+from topompi.machine.interference.kernels.pcg import PCG
+from topompi.machine.interference.placement import place
 from topompi.netsim import COMPUTE, Program
 from topompi.topology import load
 from topompi.views.cluster import cluster_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topompi.interference.sharing import per_link, sharing_jobs
+from topompi.machine.interference.sharing import per_link, sharing_jobs
 
 from ..tables import Table
 from .applications import APPLICATIONS, BASE, CLASSES, RATE, application, character

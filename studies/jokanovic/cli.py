@@ -12,9 +12,9 @@ from importlib import import_module
 import numpy as np
 
 from studies.tables import Table, show_many
-from topompi.jobs import Cluster, Outcome, Workload, simulate
-from topompi.jobs.metrics import average_hops, sharing, summarise
-from topompi.jobs.workload.generate import power_of_two_mix
+from topompi.machine.jobs import Cluster, Outcome, Workload, simulate
+from topompi.machine.jobs.metrics import average_hops, sharing, summarise
+from topompi.machine.jobs.workload.generate import power_of_two_mix
 
 __all__ = ["COLUMNS", "MARENOSTRUM", "NETWORK", "POLICIES", "cells_of", "main", "rows_of"]
 

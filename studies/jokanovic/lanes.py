@@ -15,10 +15,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.interference.kernels.nas import COMPUTE
-from topompi.interference.network import SharedNetwork
-from topompi.interference.placement import place
-from topompi.jobs import Cluster
+from topompi.machine.interference.kernels.nas import COMPUTE
+from topompi.machine.interference.network import SharedNetwork
+from topompi.machine.interference.placement import place
+from topompi.machine.jobs import Cluster
 from topompi.netsim import Program, Tables
 from topompi.netsim.packets import Arbitration, Settings
 

@@ -13,10 +13,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.interference.network import SharedNetwork
-from topompi.interference.placement import draws_of, place
-from topompi.interference.replay import Outcome, replay
-from topompi.jobs import Cluster
+from topompi.machine.interference.network import SharedNetwork
+from topompi.machine.interference.placement import draws_of, place
+from topompi.machine.interference.replay import Outcome, replay
+from topompi.machine.jobs import Cluster
 from topompi.netsim import Program
 
 from ..routing import fat_tree

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from topompi.interference.errors import InterferenceError
+from topompi.machine.interference.errors import InterferenceError
 
 __all__ = ["Alternating", "progress"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from topompi.interference.errors import InterferenceError
+from topompi.machine.interference.errors import InterferenceError
 
 __all__ = ["footprint", "sub_tree_links", "up_links", "vertices"]
 

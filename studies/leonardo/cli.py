@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.interference.network import SharedNetwork, shared_network
-from topompi.interference.replay import Outcome, replay
-from topompi.interference.rivals import rivals
-from topompi.jobs import Cluster, find_allocator
-from topompi.jobs.allocation import Job
+from topompi.machine.interference.network import SharedNetwork, shared_network
+from topompi.machine.interference.replay import Outcome, replay
+from topompi.machine.interference.rivals import rivals
+from topompi.machine.jobs import Cluster, find_allocator
+from topompi.machine.jobs.allocation import Job
 
 from ..tables import Table, show_many
 from . import lanes

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.interference.lanes import Lanes, Trials
-from topompi.interference.network import SharedNetwork
-from topompi.interference.replay import replay
+from topompi.machine.interference.lanes import Lanes, Trials
+from topompi.machine.interference.network import SharedNetwork
+from topompi.machine.interference.replay import replay
 from topompi.netsim.packets import PRESETS
 
 from .traffic import BY_TURNS, programs

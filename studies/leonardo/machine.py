@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.inputs.hostlist import HostNames
-from topompi.jobs import Cluster
+from topompi.machine.jobs import Cluster
 from topompi.topology import Fabric, FabricBuilder, load
 from topompi.topology.computed import compute_routes
 from topompi.views.cluster import cluster_of

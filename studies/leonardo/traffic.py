@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.interference.specs import read_jobs
+from topompi.machine.interference.specs import read_jobs
 from topompi.netsim import Program
 
 __all__ = ["ALLTOALL", "BY_TURNS", "KERNELS", "NBYTES", "programs"]

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from studies.families.fabrics import FDR, simulated
 from studies.tables import Table, show_many
-from topompi.communicator.remap.order import Aim, solve
 from topompi.mapping import CommunicationGraph
 from topompi.mapping.joined import Joining
+from topompi.mpi.communicator.remap.order import Aim, solve
+from topompi.mpi.prediction.neighbours import GAIN, Place, Prices, of_all
+from topompi.mpi.prediction.predictor import Predictor
 from topompi.netsim import RECEIVE, SEND, Program
-from topompi.prediction.neighbours import GAIN, Place, Prices, of_all
-from topompi.prediction.predictor import Predictor
 from topompi.schedules import Network
 from topompi.schedules.neighbourhood import Neighbourhood
 from topompi.schedules.sparse.exchange import Exchange, Stage, edge_by_edge

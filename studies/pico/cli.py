@@ -14,7 +14,7 @@ import numpy as np
 
 from studies.tables import Table, show_many
 from topompi.inputs.figures import size_name
-from topompi.prediction.machines import FOLDER
+from topompi.mpi.prediction.machines import FOLDER
 
 from .algorithms import described
 from .data import Row, cells_of, kept, read_rows

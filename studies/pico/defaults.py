@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topompi.prediction.libraries import Question
-from topompi.prediction.libraries.openmpi import OpenMPI
+from topompi.mpi.prediction.libraries import Question
+from topompi.mpi.prediction.libraries.openmpi import OpenMPI
 
 from .algorithms import described
 from .data import Cell, Row

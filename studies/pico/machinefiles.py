@@ -1,4 +1,4 @@
-"""The files of fitted parameters in `topompi.prediction.machines`."""
+"""The files of fitted parameters in `topompi.mpi.prediction.machines`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from topompi.inputs.writing import write_text
-from topompi.prediction import machines
+from topompi.mpi.prediction import machines
 
 from .data import Row
 from .machines import MACHINES

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from studies.routing import fat_tree
 from studies.sessions import first_runs
-from topompi.interference import InterferenceError, crossbar
-from topompi.interference.network import SharedNetwork, components
-from topompi.interference.placement import place
-from topompi.jobs import Cluster
+from topompi.machine.interference import InterferenceError, crossbar
+from topompi.machine.interference.network import SharedNetwork, components
+from topompi.machine.interference.placement import place
+from topompi.machine.jobs import Cluster
 from topompi.netsim import Program, Tables
 
 from .patterns import trace

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topompi.interference.kernels import trace_of
-from topompi.interference.kernels.halo import Stencil4D
-from topompi.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, pairs_within
-from topompi.interference.kernels.registry import balanced
-from topompi.interference.traces import Trace
+from topompi.machine.interference.kernels import trace_of
+from topompi.machine.interference.kernels.halo import Stencil4D
+from topompi.machine.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, pairs_within
+from topompi.machine.interference.kernels.registry import balanced
+from topompi.machine.interference.traces import Trace
 from topompi.netsim import COMPUTE, SEND
 
 __all__ = ["PATTERNS", "trace"]

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation.estimates.estimators import METHODS, estimate
-from topompi.colocation.estimates.records import Groups, groups_of
+from topompi.machine.colocation.estimates.estimators import METHODS, estimate
+from topompi.machine.colocation.estimates.records import Groups, groups_of
 
 from .jobmodel import Phase, Shutter, simulate
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation.estimates.records import Groups
+from topompi.machine.colocation.estimates.records import Groups
 
 __all__ = ["groups_on_nodes"]
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from studies.stamps import stamp_of
 from studies.tables import fill, table_lines
-from topompi.colocation.estimates.estimators import Estimate, estimate
-from topompi.colocation.estimates.records import Groups, groups_of
+from topompi.machine.colocation.estimates.estimators import Estimate, estimate
+from topompi.machine.colocation.estimates.records import Groups, groups_of
 
 from .jobmodel import Phase, Shutter, simulate
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topompi.colocation.errors import ColocationError
+from topompi.machine.colocation.errors import ColocationError
 
 __all__ = ["asleep", "dilated"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from studies.tables import Table
-from topompi.colocation import estimate
+from topompi.machine.colocation import estimate
 
 from .dilation import asleep, dilated
 from .overhead import LENGTHS, PAUSE

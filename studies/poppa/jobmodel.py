@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.estimates.records import Records
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.estimates.records import Records
 
 __all__ = ["Phase", "Shutter", "Simulated", "simulate"]
 

@@ -1,6 +1,6 @@
 /* Programs whose use of caches and memory is known, for measurements of jobs that share a node.
  *
- *     gcc -O2 -I topompi/shutter -o kernels studies/poppa/kernels.c && ./kernels triad 1000000
+ *     gcc -O2 -I topompi/machine/shutter -o kernels studies/poppa/kernels.c && ./kernels triad 1000000
  *
  * The first argument is the kernel, the second the number of steps, 0 for endless. Steps of one kernel are equal work of
  * about a microsecond, and are counted for the shutter (topompi_progress.h). At the end the program prints its seconds.

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.tables import Table, show_many
-from topompi.colocation.estimates.estimators import Estimate, estimate
-from topompi.colocation.estimates.nodes import estimate_nodes
-from topompi.colocation.estimates.records import groups_of
-from topompi.colocation.prices.rules import Run, price
+from topompi.machine.colocation.estimates.estimators import Estimate, estimate
+from topompi.machine.colocation.estimates.nodes import estimate_nodes
+from topompi.machine.colocation.estimates.records import groups_of
+from topompi.machine.colocation.prices.rules import Run, price
 
 from .applications import ESTIMATORS, IDLE, SHUTTER, Cell, applications, cells_of
 from .coupled import groups_on_nodes

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from topompi.colocation import read_records
+from topompi.machine.colocation import read_records
 
 from .pairs import SETTLE, START, Rhythm, daemon
 from .programs import Kernel, started

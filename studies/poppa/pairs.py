@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.colocation import groups_of, read_records
-from topompi.colocation.estimates.records import REGIONS, Groups, Records
 from topompi.errors import BenchmarkError
+from topompi.machine.colocation import groups_of, read_records
+from topompi.machine.colocation.estimates.records import REGIONS, Groups, Records
 
 from .programs import Kernel, compiled, started
 

@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
-import topompi.shutter
+import topompi.machine.shutter
 from topompi.errors import BenchmarkError
-from topompi.shutter.published import path_of, read_counter, start_of
+from topompi.machine.shutter.published import path_of, read_counter, start_of
 
 __all__ = ["KERNELS", "Kernel", "compiled", "go_first", "started"]
 
@@ -24,7 +24,7 @@ KERNELS = (
     "null", "triad", "stencil", "random", "sparse", "blocked", "phases-1", "phases-3", "phases-10", "barriers",
 )  # fmt: skip
 SOURCE = Path(__file__).with_name("kernels.c")
-HEADERS = Path(topompi.shutter.__file__).parent
+HEADERS = Path(topompi.machine.shutter.__file__).parent
 DEATH = 1  # PR_SET_PDEATHSIG
 CPU_CLOCK = 2  # of a process, in its clock's number: the time on a core, up to the nanosecond
 READY = 10.0  # seconds in which a kernel has to publish its counter

@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.paths import ROOT
 from benchmarks.predictions import Scores, cells_in, emulated_model, read
-from topompi.execution.specs import NATIVE
-from topompi.prediction.untuned import predict
+from topompi.mpi.execution.specs import NATIVE
+from topompi.mpi.prediction.untuned import predict
 
 from ..tables import Table, show_many
 

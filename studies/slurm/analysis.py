@@ -11,9 +11,9 @@ import numpy as np
 
 from topompi.errors import BenchmarkError
 from topompi.inputs.hostlist import expand
-from topompi.jobs import Cluster
-from topompi.jobs.isolation import check
-from topompi.jobs.now import node_names
+from topompi.machine.jobs import Cluster
+from topompi.machine.jobs.isolation import check
+from topompi.machine.jobs.now import node_names
 
 __all__ = ["completed", "figures", "interference_of", "interval", "output", "sharing_pairs", "spread"]
 

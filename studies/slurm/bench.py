@@ -17,9 +17,9 @@ from osu_like_bench.emulate import Emulated
 from osu_like_bench.emulate.peers import PEERS
 from osu_like_bench.emulate.slurm import EmulatedSlurm, SlurmOptions
 from topompi.errors import BenchmarkError
-from topompi.jobs import Cluster
-from topompi.slurm.setup import partition_lines
-from topompi.slurm.view import Policy
+from topompi.machine.jobs import Cluster
+from topompi.machine.slurm.setup import partition_lines
+from topompi.machine.slurm.view import Policy
 from topompi.topology.sources import load_routes
 from topompi.views.cluster import cluster_of
 

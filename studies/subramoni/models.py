@@ -9,7 +9,7 @@ from functools import partial
 from osu_like_bench.kernels.orders import Order
 from osu_like_bench.simulate import Background, FlowArena
 from osu_like_bench.simulate.kernelstudy import KernelStudy
-from topompi.interference.kernels.kernel import Kernel
+from topompi.machine.interference.kernels.kernel import Kernel
 from topompi.topology import TopologyInterface
 from topompi.views.network import network_of
 

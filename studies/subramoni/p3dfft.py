@@ -8,7 +8,7 @@ from osu_like_bench.kernels.replaying import JOINT, PLAIN
 from osu_like_bench.simulate import Failure
 from osu_like_bench.simulate.kernelstudy import KernelStudy
 from studies.simgrid import Arena
-from topompi.interference.kernels.transposes import P3DFFT
+from topompi.machine.interference.kernels.transposes import P3DFFT
 from topompi.views.network import network_of
 
 from .contest import gain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from osu_like_bench.kernels import Kernel
-from topompi.interference.kernels.halo import Stencil3D, Stencil4D
+from topompi.machine.interference.kernels.halo import Stencil3D, Stencil4D
 from topompi.topology import TopologyInterface, load_routes
 
 from .figure import Figure, Table

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from osu_like_bench.simulate.kernelstudy import GIVEN
-from topompi.interference.kernels.kernel import Messages, Phase
-from topompi.interference.kernels.pcg import PCG
+from topompi.machine.interference.kernels.kernel import Messages, Phase
+from topompi.machine.interference.kernels.pcg import PCG
 from topompi.mapping import CommunicationGraph
 from topompi.topology import TopologyInterface
 

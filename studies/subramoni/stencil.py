@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from osu_like_bench.simulate.kernelstudy import GIVEN
-from topompi.interference.kernels.halo import Stencil3D
-from topompi.interference.kernels.registry import balanced
+from topompi.machine.interference.kernels.halo import Stencil3D
+from topompi.machine.interference.kernels.registry import balanced
 
 from .figure import Figure, Table
 from .jobs import allocated

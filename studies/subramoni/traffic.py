@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topompi.interference.kernels.halo import Stencil3D
+from topompi.machine.interference.kernels.halo import Stencil3D
 from topompi.mapping import Evaluation
 
 from .figure import Figure

@@ -23,11 +23,11 @@ from studies.subramoni.ranking import best_block, evaluations, hops
 from studies.subramoni.solvers import Multigrid
 from tests.support import examples
 from topompi.errors import BenchmarkError
-from topompi.interference.kernels.halo import Halo, Stencil3D, Stencil4D
-from topompi.interference.kernels.kernel import Alltoalls, Messages, Sums
-from topompi.interference.kernels.pcg import PCG
-from topompi.interference.kernels.registry import balanced
-from topompi.interference.kernels.transposes import FFT3D, P3DFFT
+from topompi.machine.interference.kernels.halo import Halo, Stencil3D, Stencil4D
+from topompi.machine.interference.kernels.kernel import Alltoalls, Messages, Sums
+from topompi.machine.interference.kernels.pcg import PCG
+from topompi.machine.interference.kernels.registry import balanced
+from topompi.machine.interference.kernels.transposes import FFT3D, P3DFFT
 from topompi.mapping import Mapping, evaluate
 from topompi.topology import load
 from topompi.views.network import network_of

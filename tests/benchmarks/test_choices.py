@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks.choices import Cell, main
-from topompi.execution.specs import NATIVE
+from topompi.mpi.execution.specs import NATIVE
 
 
 def test_every_cell_has_the_chosen_algorithm_and_none_beats_the_bound(tmp_path, capsys):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from topompi.errors import SourceError
 from topompi.inputs.hostlist import expand
-from topompi.slurm.controller import Move
-from topompi.slurm.snapshot import SlurmJob, Snapshot
+from topompi.machine.slurm.controller import Move
+from topompi.machine.slurm.snapshot import SlurmJob, Snapshot
 
 __all__ = ["FakeSlurm"]
 

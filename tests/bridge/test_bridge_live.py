@@ -20,9 +20,9 @@ from osu_like_bench.emulate.slurm import EmulatedSlurm, SlurmOptions
 from tests.slurm import skip_without_slurm
 from tests.support import ROOT
 from topompi.inputs.hostlist import expand
-from topompi.jobs.isolation import check
-from topompi.slurm.setup import guard, partition_lines
-from topompi.slurm.view import Policy
+from topompi.machine.jobs.isolation import check
+from topompi.machine.slurm.setup import guard, partition_lines
+from topompi.machine.slurm.view import Policy
 from topompi.topology.sources import load_routes
 from topompi.views.cluster import cluster_of
 

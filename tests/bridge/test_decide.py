@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.bridge.fake import FakeSlurm
 from tests.support import examples
-from topompi.jobs import Cluster, Workload, simulate
-from topompi.jobs.now import node_names
-from topompi.slurm.bridge import Planner, Policy
-from topompi.slurm.snapshot import SlurmJob
+from topompi.machine.jobs import Cluster, Workload, simulate
+from topompi.machine.jobs.now import node_names
+from topompi.machine.slurm.bridge import Planner, Policy
+from topompi.machine.slurm.snapshot import SlurmJob
 from topompi.topology.sources import load_routes
 from topompi.views.cluster import cluster_of
 

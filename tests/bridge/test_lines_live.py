@@ -15,7 +15,7 @@ from osu_like_bench.emulate import Emulated
 from tests.slurm import ACCOUNTING, AccountedSlurm, SlurmCluster, skip_without_slurm, slurm_cluster  # noqa: F401
 from tests.support import ROOT, command_line
 from topompi.inputs.slurm.running import read_running
-from topompi.jobs import read_workload
+from topompi.machine.jobs import read_workload
 
 _LINE = re.compile(r"^(?:\w+=\S+ )?(sacct|squeue|sinfo|scontrol show topology)\b[^\n`]* > \S+$", re.M)
 PAGES = ["jobs", "howto/price-jobs", "interference", "replay", "slurm", "cluster"]

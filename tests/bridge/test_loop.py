@@ -11,12 +11,12 @@ import pytest
 
 from tests.bridge.fake import FakeSlurm
 from topompi.errors import SettingError, SourceError
-from topompi.jobs import AllocationError, Cluster
-from topompi.slurm.bridge import Planner, Policy
-from topompi.slurm.live import Renewal
-from topompi.slurm.loop import Bridge, Pace
-from topompi.slurm.mark import Mark
-from topompi.slurm.snapshot import SlurmJob
+from topompi.machine.jobs import AllocationError, Cluster
+from topompi.machine.slurm.bridge import Planner, Policy
+from topompi.machine.slurm.live import Renewal
+from topompi.machine.slurm.loop import Bridge, Pace
+from topompi.machine.slurm.mark import Mark
+from topompi.machine.slurm.snapshot import SlurmJob
 
 CLUSTER = Cluster.regular(16, 4, 2)
 HOSTS = [f"n{node}" for node in range(16)]
@@ -253,8 +253,8 @@ def test_jobs_of_slurms_own_that_break_the_isolation_are_reported(slurm):
 
 def test_a_source_is_read_again_on_demand_or_when_its_service_has_another_generation(monkeypatch):
     made, again, generation = iter(range(9)), threading.Event(), [1]
-    monkeypatch.setattr("topompi.slurm.live.ask", lambda *_: {"generation": generation[0]})
-    monkeypatch.setattr("topompi.slurm.live.MINUTE", 0.0)
+    monkeypatch.setattr("topompi.machine.slurm.live.ask", lambda *_: {"generation": generation[0]})
+    monkeypatch.setattr("topompi.machine.slurm.live.MINUTE", 0.0)
     renewal = Renewal("unix:/run/topology", again, lambda: next(made))
     assert renewal() is None
     again.set()

@@ -19,18 +19,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import ROOT, command_line, examples
-from topompi.daemon.pages import served
 from topompi.errors import SourceError
 from topompi.inputs.hostlist import compress
-from topompi.jobs.isolation import check
-from topompi.slurm.mark import Mark
-from topompi.slurm.page import holdings
-from topompi.slurm.page import live as livepage
-from topompi.slurm.page.holdings import Holdings, Site, colours_of
-from topompi.slurm.page.live import LivePage, last_lines
-from topompi.slurm.page.whole import NO_LOG, page, sections
-from topompi.slurm.page.words import reason_words, span_words
-from topompi.slurm.snapshot import SlurmJob, Snapshot
+from topompi.machine.daemon.pages import served
+from topompi.machine.jobs.isolation import check
+from topompi.machine.slurm.mark import Mark
+from topompi.machine.slurm.page import holdings
+from topompi.machine.slurm.page import live as livepage
+from topompi.machine.slurm.page.holdings import Holdings, Site, colours_of
+from topompi.machine.slurm.page.live import LivePage, last_lines
+from topompi.machine.slurm.page.whole import NO_LOG, page, sections
+from topompi.machine.slurm.page.words import reason_words, span_words
+from topompi.machine.slurm.snapshot import SlurmJob, Snapshot
 from topompi.topology import load
 from topompi.views.picture.cells import JOB_COLOURS, MARKED
 

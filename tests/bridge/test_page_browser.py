@@ -10,10 +10,10 @@ import pytest
 
 from tests.bridge.test_page import IDLE, LARGE, NOW, SITE, UP, Changing, running, state, waiting
 from tests.browser import chromium
-from topompi.daemon.pages import served
 from topompi.errors import SourceError
-from topompi.slurm.page.live import LivePage
-from topompi.slurm.snapshot import SlurmJob, Snapshot
+from topompi.machine.daemon.pages import served
+from topompi.machine.slurm.page.live import LivePage
+from topompi.machine.slurm.snapshot import SlurmJob, Snapshot
 
 # A reader's zoom, drag and scroll, each before the refreshes, and all that is seen after them.
 READER = """<script>

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from topompi.slurm.setup import guard, partition_lines, service, steps
-from topompi.slurm.view import Policy
+from topompi.machine.slurm.setup import guard, partition_lines, service, steps
+from topompi.machine.slurm.view import Policy
 
 RULES = Policy(door="wait", run="placed", usual="batch")
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.errors import SourceError
-from topompi.slurm.controller import Move
-from topompi.slurm.mark import Mark
-from topompi.slurm.snapshot import MOST_TASKS, SlurmJob, read_snapshot
+from topompi.machine.slurm.controller import Move
+from topompi.machine.slurm.mark import Mark
+from topompi.machine.slurm.snapshot import MOST_TASKS, SlurmJob, read_snapshot
 
 # job, number, partition, state, reason, nodes, priority, limit, submitted, start, end, user, required and excluded
 # nodes, features, resources, reservation, nodes

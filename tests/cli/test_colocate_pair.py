@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import command_line, damaged
-from topompi.colocation.profiles.files import write_profiles
-from topompi.colocation.profiles.record import Profile
-from topompi.colocation.speedups.files import HEADER
+from topompi.machine.colocation.profiles.files import write_profiles
+from topompi.machine.colocation.profiles.record import Profile
+from topompi.machine.colocation.speedups.files import HEADER
 
 HEAT = "application,a,b,c,d\na,1,1.5,0.9,1\nb,1.1,1,1,1.2\nc,0.9,1,1,1.3\nd,1,1,1.2,1\n"
 PROFILES = [

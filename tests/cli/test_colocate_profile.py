@@ -10,10 +10,10 @@ import pytest
 
 from tests.colocation.profiles.test_readers import CSV, MPIP, TEXT
 from tests.support import command_line
-from topompi.colocation.profiles.files import read_profiles, read_system, write_profiles
-from topompi.colocation.profiles.record import Profile
-from topompi.profile.file import write_profile
-from topompi.profile.recording import Profile as Recording
+from topompi.machine.colocation.profiles.files import read_profiles, read_system, write_profiles
+from topompi.machine.colocation.profiles.record import Profile
+from topompi.mpi.profile.file import write_profile
+from topompi.mpi.profile.recording import Profile as Recording
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from docs import commandline
 from tests.support import ROOT, command_line, counts
 from topompi.cli.former import FORMER
 from topompi.cli.setup.env import variables
-from topompi.launcher import launch
+from topompi.mpi.launcher import launch
 
 GROUPS = ["", "topology", "profile", "slurm", "jobs", "colocate", "shutter"]
 BENCH = ["compare", "simulate", "emulate", "emulate run"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topompi.slurm.checks import check_slurm
+from topompi.machine.slurm.checks import check_slurm
 from topompi.topology import load_routes
 
 CONFIG = """\

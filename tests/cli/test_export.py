@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.support import command_line, examples
 from tests.tuning.test_tune import FAST, SLOW, measured, record
 from topompi.errors import FabricError
-from topompi.execution.specs import CALLS
 from topompi.mapping import place
-from topompi.prediction.librarychoices import LibraryChoice
+from topompi.mpi.execution.specs import CALLS
+from topompi.mpi.prediction.librarychoices import LibraryChoice
+from topompi.mpi.tuning.ompi_rules import NUMBERS, of_choices, of_records, write_classic, write_json
+from topompi.mpi.tuning.record import RecordError
 from topompi.topology import TopologyInterface, load
-from topompi.tuning.ompi_rules import NUMBERS, of_choices, of_records, write_classic, write_json
-from topompi.tuning.record import RecordError
 from topompi.views.coordinates import write_coordinates
 
 EVEN = tuple(np.linspace(1.9, 2.1, 10))

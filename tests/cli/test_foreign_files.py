@@ -12,7 +12,7 @@ import pytest
 from osu_like_bench.compare import main as compare
 from topompi.cli import app
 from topompi.inputs import foreign, in_words, kind_of
-from topompi.jobs.errors import JobsError, WorkloadError
+from topompi.machine.jobs.errors import JobsError, WorkloadError
 from topompi.mapping.rankfiles import RankFileError
 from topompi.mapping.readers import GraphFileError
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from topompi.cli.app import app
 from topompi.errors import TopompiError
-from topompi.jobs.study import SCENARIOS
+from topompi.machine.jobs.study import SCENARIOS
 
 LOG = "; MaxNodes: 16\n" + "".join(
     f"{job} {submit} -1 {run} {nodes} -1 -1 {nodes} {2 * run} -1 1 {job % 3} -1 -1 -1 -1 -1 -1\n"

@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from tests.support import ROOT, command_line
 from topompi.cli.app import app
-from topompi.interference.lanes import Lanes
-from topompi.interference.lanes.membership import read_partitions, read_policy
-from topompi.interference.lanes.opensm import Qos, read_options
+from topompi.machine.interference.lanes import Lanes
+from topompi.machine.interference.lanes.membership import read_partitions, read_policy
+from topompi.machine.interference.lanes.opensm import Qos, read_options
 
 TREE = ("--topology", "XGFT(3;4,4,2;1,1,1)@rate=1xFDR10", "-p", "F2")
 FT = "FT=fft3d@grid=1x16,size=32K,iterations=2,burst=0.001"

@@ -9,8 +9,8 @@ import pytest
 
 from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.support import command_line
-from topompi.colocation.estimates.records import write_records
-from topompi.colocation.prices.accounts import Ledger
+from topompi.machine.colocation.estimates.records import write_records
+from topompi.machine.colocation.prices.accounts import Ledger
 
 LIST = "job,seconds,cores,project,user,solo_seconds\n0,7200,8,p,ann,3600\n1,7200,8,p,bob,\n9,3600,4,p,eve,\n"
 SACCT = (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.support import command_line, shared_data
-from topompi.jobs.workload import write_batsim
-from topompi.jobs.workload.workload import Workload
+from topompi.machine.jobs.workload import write_batsim
+from topompi.machine.jobs.workload.workload import Workload
 
 CSV = "application,calm,loud\ncalm,1.0,0.5\nloud,1.0,0.8\n"
 

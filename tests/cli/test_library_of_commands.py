@@ -13,13 +13,13 @@ import pytest
 from tests.support import ROOT, command_line
 from topompi.errors import SettingError
 from topompi.inputs.slurm.running import RunningJob
-from topompi.jobs import AllocationError, Cluster
-from topompi.jobs.now import offer
+from topompi.machine.jobs import AllocationError, Cluster
+from topompi.machine.jobs.now import offer
 from topompi.mapping import CommunicationGraph, Machine, Mapping
 from topompi.mapping.comparison import compare
 from topompi.mapping.mapping import MappingError
 from topompi.mapping.search import Search, solve
-from topompi.selection.explanation import explain
+from topompi.mpi.selection.explanation import explain
 from topompi.topology import HostRoutes, TopologyInterface, load_routes
 from topompi.topology.service.generation import Generation
 from topompi.views.allocation import allocation_of, machine_on

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from topompi.daemon import counters, log, notify, pages, unit
+from topompi.machine.daemon import counters, log, notify, pages, unit
 
 
 def test_the_room_needs_the_standard_library_and_the_errors_alone() -> None:
-    names = [f"topompi.daemon.{path.stem}" for path in Path(unit.__file__).parent.glob("*.py")]
+    names = [f"topompi.machine.daemon.{path.stem}" for path in Path(unit.__file__).parent.glob("*.py")]
     script = (
         f"import importlib, sys; [importlib.import_module(name) for name in {names}];"
         "print(*sorted({name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)),"

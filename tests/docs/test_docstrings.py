@@ -18,12 +18,12 @@ import pytest
 # Packages and modules without MPI, and with it.
 PURE = (
     "topompi.cli",
-    "topompi.colocation",
-    "topompi.daemon",
+    "topompi.machine.colocation",
+    "topompi.machine.daemon",
     "topompi.errors",
-    "topompi.interference",
-    "topompi.shutter",
-    "topompi.jobs",
+    "topompi.machine.interference",
+    "topompi.machine.shutter",
+    "topompi.machine.jobs",
     "topompi.mapping",
     "topompi.netsim",
     "topompi.schedules",

@@ -69,7 +69,7 @@ def test_files_that_the_page_names_exist(file):
 
 
 def test_the_allocator_of_the_page_is_proved_and_gives_neighbouring_nodes_last(tmp_path, monkeypatch):
-    from topompi.jobs import Cluster, Workload, check_allocator, simulate
+    from topompi.machine.jobs import Cluster, Workload, check_allocator, simulate
 
     code = re.search(r"^```python file=spread.py\n(.*?)^```", HOWTO["allocator"], re.MULTILINE | re.DOTALL)[1]
     (tmp_path / "spread.py").write_text(code)

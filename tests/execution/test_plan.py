@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.execution.plan import ARRIVED, Part, compile_part
+from topompi.mpi.execution.plan import ARRIVED, Part, compile_part
 from topompi.schedules import ALGORITHMS, make
 from topompi.schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH
 from topompi.topology import TopologyInterface, load

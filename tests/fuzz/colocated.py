@@ -13,25 +13,25 @@ from topompi.cli.colocate.measure import _programs, _runs_so_far
 from topompi.cli.colocate.profile import _collected, _events
 from topompi.cli.jobs.price import _runs
 from topompi.cli.slurm.select import _idle_nodes
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.estimates.records import groups_of, read_records
-from topompi.colocation.measuring.plan import Program
-from topompi.colocation.prediction.files import read_model
-from topompi.colocation.prices.accounts import Ledger
-from topompi.colocation.prices.reports import to_csv, to_html, to_json
-from topompi.colocation.profiles.files import read_system
-from topompi.colocation.profiles.perf import EVENTS
-from topompi.colocation.speedups.files import read_speedups, write_speedups
 from topompi.inputs import in_words
-from topompi.interference.lanes.membership import Member, partitions, policy, read_partitions, read_policy
-from topompi.interference.lanes.opensm import read_options
-from topompi.interference.traces.reading import read_trace
-from topompi.profile import Profile, read_profile, write_profile
-from topompi.profile.recording import RankRows
-from topompi.shutter.log import read_log
-from topompi.shutter.wanted import Wanted
-from topompi.slurm.page.events import events
-from topompi.slurm.page.live import last_lines
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.estimates.records import groups_of, read_records
+from topompi.machine.colocation.measuring.plan import Program
+from topompi.machine.colocation.prediction.files import read_model
+from topompi.machine.colocation.prices.accounts import Ledger
+from topompi.machine.colocation.prices.reports import to_csv, to_html, to_json
+from topompi.machine.colocation.profiles.files import read_system
+from topompi.machine.colocation.profiles.perf import EVENTS
+from topompi.machine.colocation.speedups.files import read_speedups, write_speedups
+from topompi.machine.interference.lanes.membership import Member, partitions, policy, read_partitions, read_policy
+from topompi.machine.interference.lanes.opensm import read_options
+from topompi.machine.interference.traces.reading import read_trace
+from topompi.machine.shutter.log import read_log
+from topompi.machine.shutter.wanted import Wanted
+from topompi.machine.slurm.page.events import events
+from topompi.machine.slurm.page.live import last_lines
+from topompi.mpi.profile import Profile, read_profile, write_profile
+from topompi.mpi.profile.recording import RankRows
 from topompi.topology.sources import is_input
 from topompi.topology.writers.slurmtree import node_names
 

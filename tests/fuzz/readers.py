@@ -21,21 +21,23 @@ from tests.fuzz import colocated
 from topompi.cli.terminal import console
 from topompi.cli.topology.tables import draw_summary, draw_tree
 from topompi.errors import TopompiError
-from topompi.execution.specs import Needs
 from topompi.inputs.hostlist import compress, read_hosts
 from topompi.inputs.slurm.nodes import read_closed
 from topompi.inputs.slurm.running import read_running
-from topompi.jobs import Cluster, read_workload
-from topompi.jobs.now import offer, remarks
+from topompi.machine.jobs import Cluster, read_workload
+from topompi.machine.jobs.now import offer, remarks
 from topompi.mapping.machine import Machine
 from topompi.mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from topompi.mapping.readers import read_graph
+from topompi.mpi.execution.specs import Needs
+from topompi.mpi.selection.memory import Memory
+from topompi.mpi.selection.rules import Rules
+from topompi.mpi.tuning.ompi_rules import of_records
+from topompi.mpi.tuning.record import TuneRecord
 from topompi.schedules import check, make
 from topompi.schedules.analysis.model import Model
 from topompi.schedules.exports.jsonio import from_json, to_json
 from topompi.schedules.network import Network
-from topompi.selection.memory import Memory
-from topompi.selection.rules import Rules
 from topompi.topology import Report, TopologyInterface, load
 from topompi.topology.hostnaming import naming_of
 from topompi.topology.inside.cpus import write_cpu_list
@@ -43,8 +45,6 @@ from topompi.topology.inside.hwlocxml import read_file
 from topompi.topology.inspection import compare
 from topompi.topology.sources import fabricjson
 from topompi.topology.summary import summarise
-from topompi.tuning.ompi_rules import of_records
-from topompi.tuning.record import TuneRecord
 from topompi.views.cluster import cluster_of
 from topompi.views.jobshape import JobShape
 from topompi.views.machine import machine_of

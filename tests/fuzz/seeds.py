@@ -25,11 +25,11 @@ from tests.tuning.test_tune import measured, record
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
 from topompi.mapping.rankfiles import WRITERS, write_mapping
+from topompi.mpi.selection.judging import Verdict
+from topompi.mpi.selection.memory import Memory
+from topompi.mpi.selection.rules import Rules
 from topompi.schedules import make
 from topompi.schedules.exports.jsonio import to_json
-from topompi.selection.judging import Verdict
-from topompi.selection.memory import Memory
-from topompi.selection.rules import Rules
 from topompi.topology import load
 from topompi.topology.sources import fabricjson
 from topompi.topology.writers.ibnetdiscover import write_ibnetdiscover

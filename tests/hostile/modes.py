@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from topompi.execution.specs import COLLECTIVES
+from topompi.mpi.execution.specs import COLLECTIVES
 from topompi.schedules import ALGORITHMS
 
 __all__ = ["ENVIRONMENT", "LAUNCHERS", "MODES", "NEIGHBOURS", "variables", "words", "write_rules"]

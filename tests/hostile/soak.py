@@ -102,7 +102,7 @@ class Soak:
         self.done["calls"] += 1
 
     def _drawn(self):
-        from topompi.execution.specs import CALLS
+        from topompi.mpi.execution.specs import CALLS
 
         methods = [name for name in CALLS if name not in ("Alltoallw",)]
         method = methods[self.rng.integers(len(methods))]
@@ -118,7 +118,7 @@ class Soak:
         assert results[0] == results[1], (method, length, kind, number, comm.size)
 
     def _arguments(self, comm, method, length, kind, number):
-        from topompi.execution.specs import CALLS
+        from topompi.mpi.execution.specs import CALLS
 
         rank, size, root = comm.rank, comm.size, number % comm.size
         spec, op = CALLS[method], [self.mpi.SUM, self.mpi.MAX, self.mpi.MIN][number % 3]

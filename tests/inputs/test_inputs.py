@@ -20,21 +20,21 @@ import pytest
 
 from tests.ibreports import default_report, pair
 from tests.support import ROOT, shared_data
-from topompi.colocation.speedups.files import read_speedups
 from topompi.errors import SettingError, SourceError, TopompiError
 from topompi.inputs import Limits, current_limits, kind_of, open_inputs, parse_json
 from topompi.inputs.caches import read_cache, write_cache
 from topompi.inputs.hostlist import read_hosts
 from topompi.inputs.kernel import kernel_bytes, kernel_text
 from topompi.inputs.limits import parse_limits, raise_limits
-from topompi.jobs import read_workload
+from topompi.machine.colocation.speedups.files import read_speedups
+from topompi.machine.jobs import read_workload
+from topompi.machine.shutter.log import read_log
 from topompi.mapping.rankfiles import read_mapping
 from topompi.mapping.readers import read_graph
+from topompi.mpi.selection.rules import Rules
+from topompi.mpi.tuning.record import TuneRecord
 from topompi.schedules.exports.jsonio import from_json
-from topompi.selection.rules import Rules
-from topompi.shutter.log import read_log
 from topompi.topology import load
-from topompi.tuning.record import TuneRecord
 
 SLURM = b"SwitchName=s Nodes=n[1-4]\n"
 READERS = {

@@ -10,10 +10,10 @@ from topompi.cli.quantities import parse_bytes
 from topompi.errors import TopompiError
 from topompi.inputs.limits import parse_limits
 from topompi.inputs.sizes import size_in, unit_bytes
-from topompi.interference.specs import read_jobs
+from topompi.machine.interference.specs import read_jobs
 from topompi.mapping.readers.text import GraphFile
+from topompi.mpi.selection.rules import Rules
 from topompi.schedules.segments import cut
-from topompi.selection.rules import Rules
 
 RULES = '{"format": "topompi rules", "version": 1, "rules": [{"bytes": "%s", "algorithm": "native"}]}'
 READERS = {

@@ -20,7 +20,7 @@ from topompi.inputs.slurm import commands
 from topompi.inputs.slurm.answers import number_of
 from topompi.inputs.slurm.nodes import node_states
 from topompi.inputs.slurm.running import jobs_of
-from topompi.jobs import read_workload
+from topompi.machine.jobs import read_workload
 from topompi.visible import last_first
 
 Reader = Callable[..., object]

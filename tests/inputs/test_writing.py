@@ -9,9 +9,9 @@ import pytest
 from tests.support import command_line
 from topompi.errors import OutputError
 from topompi.inputs.writing import check_output, open_output, write_text
-from topompi.profile import Profile, ProfileError, read_profile, write_profile
-from topompi.profile.file import part_of
-from topompi.profile.recording import RankRows
+from topompi.mpi.profile import Profile, ProfileError, read_profile, write_profile
+from topompi.mpi.profile.file import part_of
+from topompi.mpi.profile.recording import RankRows
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to another user")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from topompi.interference.placement import place
-from topompi.jobs import Cluster
+from topompi.machine.interference.placement import place
+from topompi.machine.jobs import Cluster
 from topompi.mapping.graph import CommunicationGraph
 from topompi.topology import Routes, load
 from topompi.topology.computed import compute_routes

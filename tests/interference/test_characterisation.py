@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.interference.fabrics import LINK, hosts_of, jobs, routed, shapes, tree
 from tests.support import examples
 from topompi.errors import TopompiError
-from topompi.interference import Thresholds, characterise, crossbar, levels_of
-from topompi.interference.kernels import make_kernel
+from topompi.machine.interference import Thresholds, characterise, crossbar, levels_of
+from topompi.machine.interference.kernels import make_kernel
 from topompi.mapping.graph import CommunicationGraph
 from topompi.topology import load
 

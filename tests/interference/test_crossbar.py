@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tests.interference.fabrics import LINK, jobs
 from tests.support import examples
-from topompi.interference import crossbar
-from topompi.interference.kernels import make_kernel, trace_of
-from topompi.interference.network import SharedNetwork, shared_network
+from topompi.machine.interference import crossbar
+from topompi.machine.interference.kernels import make_kernel, trace_of
+from topompi.machine.interference.network import SharedNetwork, shared_network
 from topompi.mapping.graph import CommunicationGraph
 from topompi.netsim import COMPUTE, RECEIVE, SEND, Program
 from topompi.topology import load

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 from tests.support import examples
 from topompi.cli.app import app
 from topompi.errors import TopompiError
-from topompi.interference import Thresholds, read_jobs
-from topompi.interference.classes import CLASSES
-from topompi.interference.network import SharedNetwork, shared_network
+from topompi.machine.interference import Thresholds, read_jobs
+from topompi.machine.interference.classes import CLASSES
+from topompi.machine.interference.network import SharedNetwork, shared_network
+from topompi.mpi.profile import Profile, write_profile
+from topompi.mpi.profile.recording import RankRows
 from topompi.netsim import COMPUTE
-from topompi.profile import Profile, write_profile
-from topompi.profile.recording import RankRows
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 

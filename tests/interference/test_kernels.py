@@ -7,14 +7,14 @@ import pytest
 
 from tests.netsim.test_netsim import RATE, one_switch
 from tests.support import refusal
-from topompi.interference import InterferenceError
-from topompi.interference.kernels import KERNELS, make_kernel, trace_of
-from topompi.interference.specs import read_jobs
-from topompi.interference.traces import read_trace, trace_of_graph
+from topompi.machine.interference import InterferenceError
+from topompi.machine.interference.kernels import KERNELS, make_kernel, trace_of
+from topompi.machine.interference.specs import read_jobs
+from topompi.machine.interference.traces import read_trace, trace_of_graph
 from topompi.mapping import CommunicationGraph
+from topompi.mpi.profile import Profile, write_profile
+from topompi.mpi.profile.recording import RankRows
 from topompi.netsim import COMPUTE, run
-from topompi.profile import Profile, write_profile
-from topompi.profile.recording import RankRows
 
 GRIDS = {"stencil3d": "2x2x2", "stencil4d": "2x2x2x1", "fft3d": "2x4", "p3dfft": "2x4", "pcg": "2x2x2", "stencil": "8"}
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from studies.jokanovic.slots import Alternating, progress
 from tests.interference.fabrics import LINK
 from tests.support import refusal
-from topompi.interference.classes import CLASSES
-from topompi.interference.lanes import Lanes, Trials, assignments, by_classes, by_rules, search, weightings
-from topompi.interference.network import SharedNetwork, shared_network
-from topompi.interference.placement import fragmented
-from topompi.interference.traces import trace_of_graph
+from topompi.machine.interference.classes import CLASSES
+from topompi.machine.interference.lanes import Lanes, Trials, assignments, by_classes, by_rules, search, weightings
+from topompi.machine.interference.network import SharedNetwork, shared_network
+from topompi.machine.interference.placement import fragmented
+from topompi.machine.interference.traces import trace_of_graph
 from topompi.mapping.graph import CommunicationGraph
 from topompi.netsim import BACKGROUND, COMPUTE, RECEIVE, SEND, Hosts, NetsimError, Program, packets
 from topompi.topology import load

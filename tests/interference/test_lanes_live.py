@@ -16,10 +16,10 @@ import pytest
 from tests.ibsim import Simulation, missing_tools, serve
 from tests.support import command_line
 from topompi.inputs import open_inputs
-from topompi.interference.lanes import Lanes
-from topompi.interference.lanes.files import write_files
-from topompi.interference.lanes.membership import Member, partitions, policy, read_policy
-from topompi.interference.lanes.opensm import Qos, read_options
+from topompi.machine.interference.lanes import Lanes
+from topompi.machine.interference.lanes.files import write_files
+from topompi.machine.interference.lanes.membership import Member, partitions, policy, read_policy
+from topompi.machine.interference.lanes.opensm import Qos, read_options
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.sources import ibnetdiscover

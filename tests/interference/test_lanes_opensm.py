@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.interference.fabrics import LINK
 from tests.interference.test_lanes import APART, KERNELS, SPEC, network
 from tests.support import refusal
-from topompi.interference.lanes import Lanes
-from topompi.interference.lanes.membership import Member, partitions, policy, read_partitions, read_policy
-from topompi.interference.lanes.opensm import Qos, entries_of, read_options
-from topompi.interference.placement import fragmented
+from topompi.machine.interference.lanes import Lanes
+from topompi.machine.interference.lanes.membership import Member, partitions, policy, read_partitions, read_policy
+from topompi.machine.interference.lanes.opensm import Qos, entries_of, read_options
+from topompi.machine.interference.placement import fragmented
 from topompi.netsim import Hosts, packets
 from topompi.topology import load
 from topompi.views.cluster import cluster_of

@@ -12,7 +12,7 @@ from studies.jokanovic import xgft
 from tests.interference.fabrics import LINK, shapes, tree
 from tests.support import examples
 from topompi.errors import TopompiError
-from topompi.interference import levels_of
+from topompi.machine.interference import levels_of
 from topompi.topology import load
 
 # Jokanovic 2014: up-links of XGFT(3; 16,16,8; 1,S,S) in Gbit/s at levels 0, 1 and 2.

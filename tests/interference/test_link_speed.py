@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from studies.interference.mixes import draw, modelled, simulated
 from tests.support import examples, shared_data
 from tests.workloads import random_workload
-from topompi.interference import InterferenceError, LinkSpeed
-from topompi.interference.contention import speeds
-from topompi.interference.streams import PATTERNS, demands_of, network_of, steps_of, stream_of
-from topompi.jobs import Cluster, JobsError, Observer, Workload, find_speed, read_workload, simulate
-from topompi.jobs.allocation import Placement
-from topompi.jobs.allocation.oblivious import First
-from topompi.jobs.nodestates import NodeStates
+from topompi.machine.interference import InterferenceError, LinkSpeed
+from topompi.machine.interference.contention import speeds
+from topompi.machine.interference.streams import PATTERNS, demands_of, network_of, steps_of, stream_of
+from topompi.machine.jobs import Cluster, JobsError, Observer, Workload, find_speed, read_workload, simulate
+from topompi.machine.jobs.allocation import Placement
+from topompi.machine.jobs.allocation.oblivious import First
+from topompi.machine.jobs.nodestates import NodeStates
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 

@@ -5,8 +5,8 @@ import pytest
 
 from tests.netsim.test_netsim import RATE, one_switch
 from tests.support import refusal
-from topompi.interference.errors import InterferenceError
-from topompi.interference.traces import read_trace
+from topompi.machine.interference.errors import InterferenceError
+from topompi.machine.interference.traces import read_trace
 from topompi.netsim import COMPUTE, run
 
 otf2 = pytest.importorskip("otf2")

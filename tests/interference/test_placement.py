@@ -11,10 +11,10 @@ from studies.jokanovic import xgft
 from tests.interference.fabrics import machine, shapes, shuffled
 from tests.support import command_line, refusal
 from topompi.errors import TopompiError
-from topompi.interference import levels_of
-from topompi.interference.placement import at_random, draws_of, fragmented, mapping, place
-from topompi.jobs import Cluster
-from topompi.jobs.allocation import ALLOCATORS
+from topompi.machine.interference import levels_of
+from topompi.machine.interference.placement import at_random, draws_of, fragmented, mapping, place
+from topompi.machine.jobs import Cluster
+from topompi.machine.jobs.allocation import ALLOCATORS
 from topompi.topology import load
 from topompi.views.cluster import cluster_of, node_hosts
 

@@ -8,16 +8,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support import examples, refusal
-from topompi.interference import InterferenceError
-from topompi.interference.network import SharedNetwork, components, shared_network
-from topompi.interference.pictures import check_plot
-from topompi.interference.pictures.fabric import busy_shares
-from topompi.interference.pictures.runs import draw
-from topompi.interference.placement import at_random, place
-from topompi.interference.replay import effectiveness, pairwise_delays, prefers, replay
-from topompi.interference.timeline import busiest_shared_link, link_rates
-from topompi.interference.traces import Trace
-from topompi.jobs import Cluster
+from topompi.machine.interference import InterferenceError
+from topompi.machine.interference.network import SharedNetwork, components, shared_network
+from topompi.machine.interference.pictures import check_plot
+from topompi.machine.interference.pictures.fabric import busy_shares
+from topompi.machine.interference.pictures.runs import draw
+from topompi.machine.interference.placement import at_random, place
+from topompi.machine.interference.replay import effectiveness, pairwise_delays, prefers, replay
+from topompi.machine.interference.timeline import busiest_shared_link, link_rates
+from topompi.machine.interference.traces import Trace
+from topompi.machine.jobs import Cluster
 from topompi.netsim import COMPUTE, RECEIVE, SEND, NetsimError, Program, packets
 from topompi.topology import load
 from topompi.views.cluster import cluster_of

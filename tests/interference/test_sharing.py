@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.interference.fabrics import hosts_of, routed, shapes, tree
 from tests.support import examples
 from topompi.errors import TopompiError
-from topompi.interference import levels_of
-from topompi.interference.rivals import crossings, job_links, rivals, rivals_on_link
-from topompi.interference.sharing import equal_radices, per_link, sharing_jobs, sharing_jobs_on
+from topompi.machine.interference import levels_of
+from topompi.machine.interference.rivals import crossings, job_links, rivals, rivals_on_link
+from topompi.machine.interference.sharing import equal_radices, per_link, sharing_jobs, sharing_jobs_on
 from topompi.topology import load
 
 BINARY = [2, 2, 2]

@@ -13,10 +13,10 @@ from studies.simgrid.traces import write_traces
 from tests.netsim.test_netsim import RATE, one_switch
 from tests.support import damaged, refusal
 from topompi.errors import TopompiError
-from topompi.interference import InterferenceError
-from topompi.interference.traces import read_goal, read_simgrid
-from topompi.interference.traces.collectives import ALGORITHMS, ALL_TO_EACH, _one_switch, steps_of
-from topompi.interference.traces.simgridcalls import TYPES
+from topompi.machine.interference import InterferenceError
+from topompi.machine.interference.traces import read_goal, read_simgrid
+from topompi.machine.interference.traces.collectives import ALGORITHMS, ALL_TO_EACH, _one_switch, steps_of
+from topompi.machine.interference.traces.simgridcalls import TYPES
 from topompi.netsim import COMPUTE, RECEIVE, SEND, Tables, run
 from topompi.network import Tables as Network
 from topompi.schedules import make

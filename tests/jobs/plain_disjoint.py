@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from topompi.jobs.allocation import Job, Occupancy, Placement
-from topompi.jobs.allocation.disjoint import Disjoint, solve
-from topompi.jobs.allocation.link_occupancy import LinkOccupancy
+from topompi.machine.jobs.allocation import Job, Occupancy, Placement
+from topompi.machine.jobs.allocation.disjoint import Disjoint, solve
+from topompi.machine.jobs.allocation.link_occupancy import LinkOccupancy
 
 __all__ = ["PlainDisjoint", "open_routes_of"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import shared_data
 from tests.workloads import random_workload
-from topompi.jobs import (
+from topompi.machine.jobs import (
     ALLOCATORS,
     Backfill,
     Cluster,
@@ -20,8 +20,8 @@ from topompi.jobs import (
     read_swf,
     simulate,
 )
-from topompi.jobs.allocation import Allocator, Job, Occupancy, Placement
-from topompi.jobs.queueing.order import Multifactor
+from topompi.machine.jobs.allocation import Allocator, Job, Occupancy, Placement
+from topompi.machine.jobs.queueing.order import Multifactor
 
 NAMED = [name for name in ALLOCATORS if name != "counts"]
 ISOLATING = ("exclusive", "isolated", "disjoint", "exact")

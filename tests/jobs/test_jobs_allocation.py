@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.jobs import (
+from topompi.machine.jobs import (
     ALLOCATORS,
     AllocationError,
     Cluster,
     check,
     find_allocator,
 )
-from topompi.jobs.allocation import Allocator, Job
+from topompi.machine.jobs.allocation import Allocator, Job
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 

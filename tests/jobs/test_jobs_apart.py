@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples, shared_data
-from topompi.jobs import Cluster, check_allocator, find_allocator
-from topompi.jobs.allocation import Job
-from topompi.jobs.allocation.apart import Apart, sharing_nodes
-from topompi.jobs.now import offer
+from topompi.machine.jobs import Cluster, check_allocator, find_allocator
+from topompi.machine.jobs.allocation import Job
+from topompi.machine.jobs.allocation.apart import Apart, sharing_nodes
+from topompi.machine.jobs.now import offer
 from topompi.topology import TopologyInterface, load
 from topompi.views.cluster import cluster_of
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topompi.jobs import Cluster
-from topompi.jobs.allocation import Job, Placement
-from topompi.jobs.allocation.blocks import Blocks
+from topompi.machine.jobs import Cluster
+from topompi.machine.jobs.allocation import Job, Placement
+from topompi.machine.jobs.allocation.blocks import Blocks
 
 TWO_PODS = Cluster.regular(36, 6, 3)
 LEAF = [list(range(start, start + 6)) for start in range(0, 72, 6)]

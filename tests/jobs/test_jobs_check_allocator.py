@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topompi.jobs import ALLOCATORS, AllocationError, WorkloadError, check_allocator, find_allocator, simulate
-from topompi.jobs.allocation import Job, Occupancy, Placement, SlotOccupancy
-from topompi.jobs.allocation.oblivious import Counts, First
-from topompi.jobs.allocation.shared import Shared
+from topompi.machine.jobs import ALLOCATORS, AllocationError, WorkloadError, check_allocator, find_allocator, simulate
+from topompi.machine.jobs.allocation import Job, Occupancy, Placement, SlotOccupancy
+from topompi.machine.jobs.allocation.oblivious import Counts, First
+from topompi.machine.jobs.allocation.shared import Shared
 
 SLOW = {"exact": 40, "disjoint": 120}
 
@@ -240,10 +240,10 @@ def test_values_of_further_columns_come_from_the_caller():
 
 
 OWN = """
-from topompi.jobs import Backfill
-from topompi.jobs.allocation.oblivious import First as Mine
-from topompi.jobs.queueing.order import Order
-from topompi.jobs.speed import Faster
+from topompi.machine.jobs import Backfill
+from topompi.machine.jobs.allocation.oblivious import First as Mine
+from topompi.machine.jobs.queueing.order import Order
+from topompi.machine.jobs.speed import Faster
 
 class Last(Mine):
     name = ""
@@ -278,13 +278,13 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def workload():
-    from topompi.jobs import Workload
+    from topompi.machine.jobs import Workload
 
     return Workload.of("four", submit=[0, 1, 1, 1], run=[100, 10, 10, 10], nodes=[3, 1, 2, 4])
 
 
 def test_policies_of_a_user_s_own_are_named_where_built_in_names_are(own):
-    from topompi.jobs import Cluster
+    from topompi.machine.jobs import Cluster
 
     outcome = simulate(workload(), Cluster.regular(4, 4), "own:strict", "own:Last", "own:half")
     assert outcome.policy == ("own:Largest no overtaking", "own:Last", "faster:50")
@@ -296,8 +296,8 @@ def test_policies_of_a_user_s_own_are_named_where_built_in_names_are(own):
 
 WRONG = """
 import numpy as np
-from topompi.jobs.allocation import Allocator, Placement
-from topompi.jobs.speed import Speed
+from topompi.machine.jobs.allocation import Allocator, Placement
+from topompi.machine.jobs.speed import Speed
 
 class Twice(Allocator):
     def place(self, job, state):
@@ -333,7 +333,7 @@ TAKEN = r"own:Twice: expecting free slots, each once, got nodes \[0\]; job 1 of 
     ],
 )
 def test_what_a_policy_of_a_user_s_own_does_wrong_is_one_error_under_its_name(own, tmp_path, policy, message):
-    from topompi.jobs import Cluster, JobsError
+    from topompi.machine.jobs import Cluster, JobsError
 
     (tmp_path / "own.py").write_text(WRONG)
     with pytest.raises((AllocationError, JobsError, WorkloadError), match=f"^{message}"):
@@ -343,7 +343,7 @@ def test_what_a_policy_of_a_user_s_own_does_wrong_is_one_error_under_its_name(ow
 @pytest.mark.parametrize("allocator", ["first", "leaf-exclusive", "blocks", "shared"])
 def test_an_allocator_of_ours_passes_the_check_of_every_start(allocator):
     from tests.workloads import random_workload
-    from topompi.jobs import Cluster, NodeStates, PlacementCheck
+    from topompi.machine.jobs import Cluster, NodeStates, PlacementCheck
 
     cluster = Cluster.regular(24, 4, 3).with_slots(2)
     jobs = random_workload(3, 80, 20)
@@ -355,7 +355,7 @@ def test_an_allocator_of_ours_passes_the_check_of_every_start(allocator):
 
 @pytest.mark.parametrize("kind", ["allocator", "speed", "queue"])
 def test_what_is_wrong_with_a_user_s_function_is_one_line(own, kind):
-    from topompi.jobs import Cluster, JobsError
+    from topompi.machine.jobs import Cluster, JobsError
 
     what = {"allocator": "Allocator", "speed": "Speed", "queue": "Queue"}[kind]
     wrong = {

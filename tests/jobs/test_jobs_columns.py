@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support import examples, shared_data
 from tests.workloads import random_workload
-from topompi.jobs import Workload, WorkloadError, read_swf, read_workload
-from topompi.jobs.workload import write_batsim, write_swf
-from topompi.jobs.workload.transform import extract, larger, scale_run, segments, shake
+from topompi.machine.jobs import Workload, WorkloadError, read_swf, read_workload
+from topompi.machine.jobs.workload import write_batsim, write_swf
+from topompi.machine.jobs.workload.transform import extract, larger, scale_run, segments, shake
 
 KINDS = {"slots": np.int64, "shared": bool, "program": object, "group": np.int64, "weight": np.float64}
 

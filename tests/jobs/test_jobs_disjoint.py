@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tests.jobs.plain_disjoint import PlainDisjoint, open_routes_of
 from tests.support import examples, shared_data
-from topompi.jobs import Backfill, Cluster, simulate
-from topompi.jobs.allocation import Job, Placement
-from topompi.jobs.allocation import leaf_bits as bits
-from topompi.jobs.allocation.disjoint import Disjoint
-from topompi.jobs.nodestates import NodeStates
-from topompi.jobs.workload.generate import capacity_mix
+from topompi.machine.jobs import Backfill, Cluster, simulate
+from topompi.machine.jobs.allocation import Job, Placement
+from topompi.machine.jobs.allocation import leaf_bits as bits
+from topompi.machine.jobs.allocation.disjoint import Disjoint
+from topompi.machine.jobs.nodestates import NodeStates
+from topompi.machine.jobs.workload.generate import capacity_mix
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 

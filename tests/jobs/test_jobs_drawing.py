@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.support import examples
 from tests.workloads import random_workload
 from topompi.inputs.figures import SERIES, bare_name, cut_middle, size_name
-from topompi.jobs import Cluster, JobsError, Outcome, Workload, gantt, simulate
-from topompi.jobs.drawing import draw, draw_comparison
+from topompi.machine.jobs import Cluster, JobsError, Outcome, Workload, gantt, simulate
+from topompi.machine.jobs.drawing import draw, draw_comparison
 
 pytest.importorskip("matplotlib")
 CLUSTER = Cluster.regular(24, 4, 3)

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma
 
-from topompi.jobs.workload.generate import capacity_mix, lublin_feitelson, power_of_two_mix
+from topompi.machine.jobs.workload.generate import capacity_mix, lublin_feitelson, power_of_two_mix
 
 DAY = 86_400
 

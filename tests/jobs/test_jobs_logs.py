@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.support import command_line, damaged, shared_data
 from topompi.errors import TopompiError
 from topompi.inputs.slurm import accounting
-from topompi.jobs import Workload, WorkloadError, read_workload
-from topompi.jobs.workload import read_batsim, write_batsim
+from topompi.machine.jobs import Workload, WorkloadError, read_workload
+from topompi.machine.jobs.workload import read_batsim, write_batsim
 
 DAY = "2025-04-01T08:00:00"
 

@@ -12,9 +12,9 @@ import pytest
 
 from tests.support import shared_data
 from tests.workloads import random_workload
-from topompi.jobs import Backfill, Cluster, JobsError, Observer, Outcome, Workload, read_swf, simulate
-from topompi.jobs.exports import to_json, write_jobs, write_schedule
-from topompi.jobs.metrics import (
+from topompi.machine.jobs import Backfill, Cluster, JobsError, Observer, Outcome, Workload, read_swf, simulate
+from topompi.machine.jobs.exports import to_json, write_jobs, write_schedule
+from topompi.machine.jobs.metrics import (
     average_hops,
     figures,
     fragmentation,
@@ -24,7 +24,7 @@ from topompi.jobs.metrics import (
     utilisation,
     wait_by_size,
 )
-from topompi.jobs.metrics.packing import ideal_hops
+from topompi.machine.jobs.metrics.packing import ideal_hops
 from topompi.views.cluster import read_cluster
 
 CLUSTER = Cluster.regular(24, 4, 3)

@@ -16,8 +16,8 @@ from topompi.errors import TopompiError
 from topompi.inputs.slurm.nodes import is_idle, read_closed
 from topompi.inputs.slurm.running import RunningJob, read_running
 from topompi.inputs.slurm.squeue import holds_nodes
-from topompi.jobs import ALLOCATORS, AllocationError, Cluster, find_allocator
-from topompi.jobs.now import held_nodes, node_names, offer, remarks
+from topompi.machine.jobs import ALLOCATORS, AllocationError, Cluster, find_allocator
+from topompi.machine.jobs.now import held_nodes, node_names, offer, remarks
 
 CLUSTER = Cluster.parse("leaves=4x2x2")
 TABLE = """Thu Nov 26 08:00:00 2026

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support import command_line
 from topompi.inputs.slurm.running import RunningJob, read_running
-from topompi.jobs import AllocationError, Cluster, Outcome, Workload
-from topompi.jobs.now import offer, remarks
+from topompi.machine.jobs import AllocationError, Cluster, Outcome, Workload
+from topompi.machine.jobs.now import offer, remarks
 
 CLUSTER = Cluster.parse("leaves=2x2x2").with_slots(8)
 TABLE = "JOBID NODES CPUS NODELIST ST\n1 2 12 n[0-1] R\n2 1 2 n1 R\n3 1 0 n2 R\n"

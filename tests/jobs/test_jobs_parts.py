@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.ibreports import Model, default_report, read_default
 from tests.support import examples, text_of
 from topompi.inputs.slurm.running import RunningJob
-from topompi.jobs import ALLOCATORS, Cluster, Workload, simulate
-from topompi.jobs.allocation import Job, find_allocator, within_parts
-from topompi.jobs.now import offer
+from topompi.machine.jobs import ALLOCATORS, Cluster, Workload, simulate
+from topompi.machine.jobs.allocation import Job, find_allocator, within_parts
+from topompi.machine.jobs.now import offer
 from topompi.topology import Report, compute_routes
 from topompi.topology.routecheck import with_routes
 from topompi.topology.sources import slurm

@@ -13,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import command_line, examples, refusal, shared_data, text_of
-from topompi.jobs import ALLOCATORS, Cluster, NodeStates, Workload, WorkloadError, read_swf, read_workload, simulate
+from topompi.machine.jobs import (
+    ALLOCATORS,
+    Cluster,
+    NodeStates,
+    Workload,
+    WorkloadError,
+    read_swf,
+    read_workload,
+    simulate,
+)
 
 CASE = "cases/D12-swf-procs"
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples, shared_data
-from topompi.jobs import Cluster, check, find_allocator
-from topompi.jobs.allocation import Job
-from topompi.jobs.allocation.disjoint import Disjoint, Exact
+from topompi.machine.jobs import Cluster, check, find_allocator
+from topompi.machine.jobs.allocation import Job
+from topompi.machine.jobs.allocation.disjoint import Disjoint, Exact
 from topompi.topology import load
 from topompi.topology.inspection import link_use
 from topompi.views.cluster import cluster_of

@@ -19,13 +19,24 @@ from hypothesis import strategies as st
 from studies.coscheduling2025.measured import Measured, Measurements
 from tests.colocation.scheduling.drawn import NAMES, drawn_halves, table_of
 from tests.support import ROOT, examples
-from topompi.colocation.scheduling.registered import table_of_file
 from topompi.errors import TopompiError
-from topompi.jobs import ALLOCATORS, ORDERS, QUEUES, Backfill, Cluster, JobsError, Observer, Outcome, Workload, simulate
-from topompi.jobs.allocation import MADE_FROM, find_allocator
-from topompi.jobs.allocation.oblivious import First
-from topompi.jobs.queueing import Order, Situation, find_order
-from topompi.jobs.speed import SPEEDS, Speed, find_speed
+from topompi.machine.colocation.scheduling.registered import table_of_file
+from topompi.machine.jobs import (
+    ALLOCATORS,
+    ORDERS,
+    QUEUES,
+    Backfill,
+    Cluster,
+    JobsError,
+    Observer,
+    Outcome,
+    Workload,
+    simulate,
+)
+from topompi.machine.jobs.allocation import MADE_FROM, find_allocator
+from topompi.machine.jobs.allocation.oblivious import First
+from topompi.machine.jobs.queueing import Order, Situation, find_order
+from topompi.machine.jobs.speed import SPEEDS, Speed, find_speed
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 

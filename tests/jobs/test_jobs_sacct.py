@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from topompi.inputs.slurm.accounting import is_unknown, span
-from topompi.jobs import Workload, WorkloadError, read_workload
+from topompi.machine.jobs import Workload, WorkloadError, read_workload
 
 DAY = "2025-04-01T0"
 HEAD = "JobID|JobName|State|Submit|Start|End|Elapsed|Timelimit|NNodes\n"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support import ROOT, command_line, examples
 from tests.workloads import random_workload
-from topompi.jobs import (
+from topompi.machine.jobs import (
     ALLOCATORS,
     AllocationError,
     Backfill,
@@ -30,10 +30,10 @@ from topompi.jobs import (
     find_allocator,
     simulate,
 )
-from topompi.jobs.allocation import Job, Occupancy, Placement, SlotOccupancy, requests_of
-from topompi.jobs.allocation.shared import Shared
-from topompi.jobs.exports import to_json, write_jobs, write_schedule
-from topompi.jobs.metrics import average_hops, figures, fragmentation, utilisation
+from topompi.machine.jobs.allocation import Job, Occupancy, Placement, SlotOccupancy, requests_of
+from topompi.machine.jobs.allocation.shared import Shared
+from topompi.machine.jobs.exports import to_json, write_jobs, write_schedule
+from topompi.machine.jobs.metrics import average_hops, figures, fragmentation, utilisation
 
 QUEUES = ("no-overtaking", "easy", "conservative")
 
@@ -188,7 +188,7 @@ def test_files_name_slots_node_by_node(tmp_path: Path):
 
 def test_slots_are_drawn_without_one_above_another(tmp_path: Path):
     pytest.importorskip("matplotlib")
-    from topompi.jobs.drawing import draw
+    from topompi.machine.jobs.drawing import draw
 
     draw(simulate(jobs_on_slots(5, 30), IRREGULAR, allocator="shared"), tmp_path / "a.svg")
     assert ">slot<" in (tmp_path / "a.svg").read_text()
@@ -442,7 +442,9 @@ def test_without_share_and_with_cores_the_command_gives_whole_nodes(tmp_path: Pa
 
 
 def test_the_command_names_queues(tmp_path: Path):
-    (tmp_path / "own.py").write_text("from topompi.jobs import Backfill\n\ndef strict():\n    return Backfill(0)\n")
+    (tmp_path / "own.py").write_text(
+        "from topompi.machine.jobs import Backfill\n\ndef strict():\n    return Backfill(0)\n"
+    )
     told = [command(tmp_path, "simulate", "--cores", "4", "--queue", name)["queue"] for name in ("own:strict", "easy")]
     assert told == ["fcfs no overtaking", "fcfs EASY"]
 

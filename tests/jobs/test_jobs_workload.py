@@ -14,10 +14,10 @@ import pytest
 
 from tests.workloads import random_workload
 from topompi.errors import TopompiError
-from topompi.jobs import Workload, WorkloadError, read_swf, read_workload
-from topompi.jobs.workload import read_batsim, read_sacct, write_batsim
-from topompi.jobs.workload.generate import capacity_mix, lublin_feitelson, power_of_two_mix
-from topompi.jobs.workload.transform import extract, larger, scale_run, segments, shake
+from topompi.machine.jobs import Workload, WorkloadError, read_swf, read_workload
+from topompi.machine.jobs.workload import read_batsim, read_sacct, write_batsim
+from topompi.machine.jobs.workload.generate import capacity_mix, lublin_feitelson, power_of_two_mix
+from topompi.machine.jobs.workload.transform import extract, larger, scale_run, segments, shake
 
 SWF = "; Version: 2.2\n; MaxNodes: 64\n" + "1 0 -1 34616 472 -1 -1 156 -1 -1 0 16 -1 64 -1 1 -1 -1\n" * 8
 SACCT = """JobID|User|NNodes|Timelimit|Submit|Start|Elapsed|End

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support import command_line
 from topompi.inputs.hostlist import compress
-from topompi.jobs import AllocationError
-from topompi.slurm.selection import select
+from topompi.machine.jobs import AllocationError
+from topompi.machine.slurm.selection import select
 from topompi.topology import TopologyInterface, load
 from topompi.views.cluster import cluster_of
 

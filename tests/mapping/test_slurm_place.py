@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tests.services import running
 from tests.support import examples
 from topompi.inputs.hostlist import compress
+from topompi.machine.slurm.placement import nodes_of_job, place, tasks_of_job
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.mapping import Mapping
 from topompi.mapping.rankfiles import read_mapping
 from topompi.mapping.search import Search
-from topompi.slurm.placement import nodes_of_job, place, tasks_of_job
 from topompi.topology import Report, load_routes
 from topompi.topology.service.store import Store
 from topompi.topology.sources import automatic, slurm_addresses

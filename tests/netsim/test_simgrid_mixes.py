@@ -14,7 +14,7 @@ from studies.simgrid import Arena
 from studies.simgrid.smpi import configuration
 from studies.simgrid.traces import BYTE
 from topompi.inputs.writing import write_text
-from topompi.interference.streams import PATTERNS, steps_of
+from topompi.machine.interference.streams import PATTERNS, steps_of
 from topompi.netsim import RECEIVE, SEND, FlowSession, Program
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of

@@ -8,14 +8,14 @@ import pytest
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import Rates, emulated_routes
-from topompi.execution.specs import CALLS
-from topompi.prediction.libraries import Question
-from topompi.prediction.libraries.openmpi import OpenMPI
-from topompi.prediction.libraries.openmpi.fixed import fixed_decision
-from topompi.prediction.libraries.openmpi.forced import NUMBERS, forced
-from topompi.prediction.libraries.openmpi.tuned import tuned
-from topompi.prediction.librarychoices import METHODS, SIZES, choices, left_to_han, mean_gain
-from topompi.prediction.predictor import Predictor
+from topompi.mpi.execution.specs import CALLS
+from topompi.mpi.prediction.libraries import Question
+from topompi.mpi.prediction.libraries.openmpi import OpenMPI
+from topompi.mpi.prediction.libraries.openmpi.fixed import fixed_decision
+from topompi.mpi.prediction.libraries.openmpi.forced import NUMBERS, forced
+from topompi.mpi.prediction.libraries.openmpi.tuned import tuned
+from topompi.mpi.prediction.librarychoices import METHODS, SIZES, choices, left_to_han, mean_gain
+from topompi.mpi.prediction.predictor import Predictor
 from topompi.schedules.analysis.model import Model
 from topompi.topology import TopologyInterface, load_routes
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.schedules.test_registry import placed
 from tests.support import examples
-from topompi.prediction.libraries import Question, model_of
-from topompi.prediction.libraries.openmpi import hosts as openmpi_hosts
-from topompi.prediction.libraries.openmpi.fixed import COMMUTATIVE, ORDERED, fixed_decision
+from topompi.mpi.prediction.libraries import Question, model_of
+from topompi.mpi.prediction.libraries.openmpi import hosts as openmpi_hosts
+from topompi.mpi.prediction.libraries.openmpi.fixed import COMMUTATIVE, ORDERED, fixed_decision
 from topompi.schedules import check
 from topompi.schedules.schedule import ROOTED
 

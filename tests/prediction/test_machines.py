@@ -11,8 +11,8 @@ import pytest
 
 from tests.support import refusal
 from topompi.errors import SettingError
-from topompi.prediction.machines import FOLDER, machine_from, machine_model, machines
-from topompi.prediction.predictor import Predictor
+from topompi.mpi.prediction.machines import FOLDER, machine_from, machine_model, machines
+from topompi.mpi.prediction.predictor import Predictor
 from topompi.schedules import make
 from topompi.schedules.analysis import loads
 from topompi.schedules.analysis.cost import cost

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tests.networks import job
 from tests.support import examples
-from topompi.execution.specs import CALLS
-from topompi.prediction.libraries import Question, model_of
-from topompi.prediction.libraries.mpich import MPICH, TABLES
+from topompi.mpi.execution.specs import CALLS
+from topompi.mpi.prediction.libraries import Question, model_of
+from topompi.mpi.prediction.libraries.mpich import MPICH, TABLES
 from topompi.schedules import check
 
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from osu_like_bench.emulate import Rates, emulated_routes
-from topompi.prediction.neighbours import GAIN, Place, Prices, of_all
-from topompi.prediction.predictor import Predictor
+from topompi.mpi.prediction.neighbours import GAIN, Place, Prices, of_all
+from topompi.mpi.prediction.predictor import Predictor
 from topompi.schedules.neighbourhood import Neighbourhood
 from topompi.schedules.sparse.schedules import exchanges
 from topompi.topology import TopologyInterface

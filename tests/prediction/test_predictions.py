@@ -5,8 +5,8 @@ import pytest
 
 from benchmarks.predictions import cells_in, emulated_model, read
 from tests.support import ROOT
-from topompi.execution.specs import NATIVE
-from topompi.prediction.untuned import predict
+from topompi.mpi.execution.specs import NATIVE
+from topompi.mpi.prediction.untuned import predict
 
 RECORDS = ROOT / "tests" / "records"
 LONG = 64 << 10  # bytes: below, start-ups decide, which no rate tells

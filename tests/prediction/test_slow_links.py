@@ -6,10 +6,10 @@ from math import inf
 import numpy as np
 
 from tests.networks import routes
-from topompi.prediction.predictor import Predictor
-from topompi.prediction.untuned import UNREACHABLE, candidates, predict
+from topompi.mpi.prediction.predictor import Predictor
+from topompi.mpi.prediction.untuned import UNREACHABLE, candidates, predict
+from topompi.mpi.selection.advisor import Advisor
 from topompi.schedules import ALGORITHMS
-from topompi.selection.advisor import Advisor
 from topompi.topology import TopologyInterface
 from topompi.views.jobshape import JobShape
 

@@ -16,8 +16,8 @@ from benchmarks.probe_model import MEETING, ModelNetwork
 from osu_like_bench.emulate import Rates as LinkRates
 from osu_like_bench.emulate import emulated_fabric
 from tests.support import examples
-from topompi.probe import Probed, ProbeError, find_levels, measure_rates, search
-from topompi.probe.tournament import disjoint, tournament
+from topompi.mpi.probe import Probed, ProbeError, find_levels, measure_rates, search
+from topompi.mpi.probe.tournament import disjoint, tournament
 from topompi.topology import load
 from topompi.topology.synthetic import fat_tree
 

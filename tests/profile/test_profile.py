@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 from tests.support import examples
 from topompi.cli.app import app
 from topompi.mapping import CommunicationGraph, read_graph
-from topompi.profile import Profile, ProfileError, read_profile, write_profile
-from topompi.profile.analysis import GRANULARITIES, by_hops, by_level, contract, link_loads, units_of
-from topompi.profile.colours import PALETTES, colours_of
-from topompi.profile.export import EXPORTS, export
-from topompi.profile.monitored import read_monitored
-from topompi.profile.pictures import draw_comparison, heat
-from topompi.profile.recording import KINDS, RankRows, View
+from topompi.mpi.profile import Profile, ProfileError, read_profile, write_profile
+from topompi.mpi.profile.analysis import GRANULARITIES, by_hops, by_level, contract, link_loads, units_of
+from topompi.mpi.profile.colours import PALETTES, colours_of
+from topompi.mpi.profile.export import EXPORTS, export
+from topompi.mpi.profile.monitored import read_monitored
+from topompi.mpi.profile.pictures import draw_comparison, heat
+from topompi.mpi.profile.recording import KINDS, RankRows, View
 from topompi.topology import TopologyInterface, load
 
 COUNTS = st.integers(0, 2**40)

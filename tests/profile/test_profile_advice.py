@@ -22,12 +22,12 @@ from topompi.cli.profile.advice import commands, hint_of, where
 from topompi.mapping import CommunicationGraph, Mapping
 from topompi.mapping.evaluate import evaluate
 from topompi.mapping.search import Search, solve
-from topompi.profile import Profile, ProfileError, read_profile, write_profile
-from topompi.profile.advice import advise
-from topompi.profile.analysis import link_loads
-from topompi.profile.recording import Call, Exchanges, RankRows
-from topompi.profile.seconds import message_seconds
-from topompi.profile.summary import saving
+from topompi.mpi.profile import Profile, ProfileError, read_profile, write_profile
+from topompi.mpi.profile.advice import advise
+from topompi.mpi.profile.analysis import link_loads
+from topompi.mpi.profile.recording import Call, Exchanges, RankRows
+from topompi.mpi.profile.seconds import message_seconds
+from topompi.mpi.profile.summary import saving
 from topompi.schedules import Model, Rendezvous
 from topompi.topology import TopologyInterface, load
 from topompi.topology.computed import compute_routes
@@ -151,7 +151,7 @@ def test_a_search_that_was_cut_says_so_and_finds_the_same_again(monkeypatch):
     found = [search(graph, interface, Aim(work=2500)) for _ in range(2)]
     assert found[0].cut == "the search was cut after 2 steps, because its work is limited, unlike that of topompi map"
     assert np.array_equal(found[0].best.slot_of_rank, found[1].best.slot_of_rank)
-    monkeypatch.setattr("topompi.profile.summary.FIGURES", 0)
+    monkeypatch.setattr("topompi.mpi.profile.summary.FIGURES", 0)
     told = saving(graph, interface)
     assert "cut after 1 steps, because its work is limited, unlike that of topompi map" in hint_of(told, "-g")
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "1")

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topompi.execution.specs import CALLS
-from topompi.profile import Profile, ProfileError, read_profile, write_profile
-from topompi.profile.counting import Counters, asked
-from topompi.profile.file import part_of
-from topompi.profile.recording import Call, RankRows
-from topompi.profile.summary import summarise
+from topompi.mpi.execution.specs import CALLS
+from topompi.mpi.profile import Profile, ProfileError, read_profile, write_profile
+from topompi.mpi.profile.counting import Counters, asked
+from topompi.mpi.profile.file import part_of
+from topompi.mpi.profile.recording import Call, RankRows
+from topompi.mpi.profile.summary import summarise
 from topompi.topology import TopologyInterface
 
 
@@ -65,4 +65,4 @@ def test_parts_of_several_runs_are_refused(tmp_path):
     write_profile(Profile(3, "by hand"), part_of(path, 1))
     with pytest.raises(ProfileError, match="expecting parts of one run"):
         read_profile(path)
-    assert sys.modules["topompi.profile"]
+    assert sys.modules["topompi.mpi.profile"]

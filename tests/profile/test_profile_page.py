@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from tests.browser import chromium
 from topompi.cli.app import app
-from topompi.profile import Profile, write_profile
-from topompi.profile.recording import RankRows
+from topompi.mpi.profile import Profile, write_profile
+from topompi.mpi.profile.recording import RankRows
 
 POINT = """<script>
 const canvas = document.getElementById("map"), box = canvas.getBoundingClientRect(), said = [];

@@ -4,9 +4,9 @@ import stat
 
 import pytest
 
-from topompi.profile import Profile, write_profile
-from topompi.profile.command import kept_command
-from topompi.profile.recording import RankRows
+from topompi.mpi.profile import Profile, write_profile
+from topompi.mpi.profile.command import kept_command
+from topompi.mpi.profile.recording import RankRows
 
 
 @pytest.mark.parametrize(

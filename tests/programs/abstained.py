@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from topompi.dispatch.parts import attached
-from topompi.execution.groups import ROLL_CALL
+from topompi.mpi.dispatch.parts import attached
+from topompi.mpi.execution.groups import ROLL_CALL
 
 world = MPI.COMM_WORLD  # topompi's
 plain = MPI.Intracomm(world).Dup()

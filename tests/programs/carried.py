@@ -14,9 +14,9 @@ from mpi4py import MPI
 
 import topompi
 from tests.covering import covering
-from topompi.communicator.state import working
 from topompi.errors import TopompiError
-from topompi.execution import carriers, running
+from topompi.mpi.communicator.state import working
+from topompi.mpi.execution import carriers, running
 from topompi.topology import TopologyInterface
 
 WORLD = MPI.Intracomm(MPI.COMM_WORLD)

@@ -12,9 +12,9 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-import topompi.communicator
-import topompi.communicator.state
-from topompi.communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
+import topompi.mpi.communicator
+import topompi.mpi.communicator.state
+from topompi.mpi.communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi
@@ -41,7 +41,7 @@ def _nothing_is_looked_up(monkeypatch):
     def refuse(*_):
         raise AssertionError("looked for a topology again")
 
-    monkeypatch.setattr(topompi.communicator.state, "find_topology", refuse)
+    monkeypatch.setattr(topompi.mpi.communicator.state, "find_topology", refuse)
 
 
 def ring():

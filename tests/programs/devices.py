@@ -13,8 +13,8 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-from topompi.communicator.agreement import AgreementError
-from topompi.execution import running as planned
+from topompi.mpi.communicator.agreement import AgreementError
+from topompi.mpi.execution import running as planned
 
 LENGTH = 6
 SIZE, RANK = MPI.COMM_WORLD.Get_size(), MPI.COMM_WORLD.Get_rank()

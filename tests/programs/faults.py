@@ -13,10 +13,10 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-import topompi.communicator.agreement
-from topompi.communicator.agreement import AgreementError
+import topompi.mpi.communicator.agreement
 from topompi.errors import SourceError, TopompiError
-from topompi.execution.rankzero import from_rank_0
+from topompi.mpi.communicator.agreement import AgreementError
+from topompi.mpi.execution.rankzero import from_rank_0
 from topompi.topology import TopologyInterface
 
 pytestmark = [pytest.mark.mpi, pytest.mark.skipif(MPI.COMM_WORLD.Get_size() < 2, reason="one rank agrees with itself")]

@@ -13,10 +13,10 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
-from topompi.communicator.state import state_of
-from topompi.dispatch import choosing
-from topompi.dispatch.parts import Parts
-from topompi.selection.policy import Policy
+from topompi.mpi.communicator.state import state_of
+from topompi.mpi.dispatch import choosing
+from topompi.mpi.dispatch.parts import Parts
+from topompi.mpi.selection.policy import Policy
 from topompi.topology import TopologyInterface, load
 
 os.environ["TOPOMPI_NATIVE_CALLS"] = "0"  # so that all of them have plans
@@ -39,7 +39,7 @@ class Turns:
         """Nothing: rank 0 would be asked."""
 
     def choose(self, method, *_, **__):
-        from topompi.selection.choice import Choice
+        from topompi.mpi.selection.choice import Choice
 
         return Choice(self.names.get(method, "native"), "forced")
 

@@ -6,10 +6,10 @@ import numpy as np
 from mpi4py import MPI
 
 from tests.programs.planlife import new_executor
-from topompi.execution import objects, running
-from topompi.execution.eligibility import can_run
-from topompi.execution.planning import part_of
-from topompi.execution.specs import CALLS
+from topompi.mpi.execution import objects, running
+from topompi.mpi.execution.eligibility import can_run
+from topompi.mpi.execution.planning import part_of
+from topompi.mpi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS
 
 WORLD = MPI.Intracomm(MPI.COMM_WORLD)

@@ -16,17 +16,17 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-import topompi.communicator.discovery
-import topompi.execution.timing
-import topompi.selection.trial
-from topompi.communicator.handle import calls_of, kept_of
-from topompi.communicator.state import state_of
+import topompi.mpi.communicator.discovery
+import topompi.mpi.execution.timing
+import topompi.mpi.selection.trial
 from topompi.errors import HostError, SourceError, TopompiError
-from topompi.execution import running
-from topompi.execution.talks import Answers
-from topompi.selection.advisor import Advisor
-from topompi.selection.choice import Choice
-from topompi.selection.trial import Trial
+from topompi.mpi.communicator.handle import calls_of, kept_of
+from topompi.mpi.communicator.state import state_of
+from topompi.mpi.execution import running
+from topompi.mpi.execution.talks import Answers
+from topompi.mpi.selection.advisor import Advisor
+from topompi.mpi.selection.choice import Choice
+from topompi.mpi.selection.trial import Trial
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi
@@ -87,7 +87,7 @@ def test_an_error_that_nobody_expected_is_raised_on_all_ranks_too(monkeypatch):
     def breaks(*_):
         raise KeyError("rank 0 alone")
 
-    monkeypatch.setattr(topompi.communicator.discovery, "_discover", breaks)
+    monkeypatch.setattr(topompi.mpi.communicator.discovery, "_discover", breaks)
     raised_alike(lambda: topompi.Intracomm(WORLD, topology=SPEC), KeyError)
 
 
@@ -268,9 +268,9 @@ def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypat
         begun.append((len(entered), now := time.perf_counter()))
         return now
 
-    monkeypatch.setattr(topompi.execution.timing, "perf_counter", clock)
-    stages = tuple(replace(stage, hopeless=np.inf) for stage in topompi.selection.trial.SHORT_CALLS)
-    monkeypatch.setattr(topompi.selection.trial, "SHORT_CALLS", stages)  # so that there are turns
+    monkeypatch.setattr(topompi.mpi.execution.timing, "perf_counter", clock)
+    stages = tuple(replace(stage, hopeless=np.inf) for stage in topompi.mpi.selection.trial.SHORT_CALLS)
+    monkeypatch.setattr(topompi.mpi.selection.trial, "SHORT_CALLS", stages)  # so that there are turns
     monkeypatch.setattr(Trial, "next", lambda trial: ran.append(step(trial)) or ran[-1])
     special = apart and RANK == 0
     message = [np.zeros(16), MPI.DOUBLE] if special else np.zeros(16)

@@ -10,8 +10,8 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-from topompi.execution.native import NativeTopocomm
-from topompi.execution.requests import PersistentRequest, PlanRequest
+from topompi.mpi.execution.native import NativeTopocomm
+from topompi.mpi.execution.requests import PersistentRequest, PlanRequest
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi

@@ -5,9 +5,9 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-from topompi.communicator.state import state_of
+from topompi.mpi.communicator.state import state_of
+from topompi.mpi.selection.choice import Choice
 from topompi.schedules import ALGORITHMS
-from topompi.selection.choice import Choice
 from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.COMM_WORLD

@@ -14,8 +14,8 @@ import numpy as np
 from mpi4py import MPI
 
 # These three say which algorithms there are; nothing else here looks below ``topompi.Intracomm``.
-from topompi.execution.eligibility import can_run
-from topompi.execution.sizes import needs_of
+from topompi.mpi.execution.eligibility import can_run
+from topompi.mpi.execution.sizes import needs_of
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.segments import cuttable
 

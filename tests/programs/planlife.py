@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from topompi.execution import running
-from topompi.execution.executor import Executor
-from topompi.execution.groups import Groups
-from topompi.execution.lru import LRU
+from topompi.mpi.execution import running
+from topompi.mpi.execution.executor import Executor
+from topompi.mpi.execution.groups import Groups
+from topompi.mpi.execution.lru import LRU
 from topompi.schedules import ALGORITHMS, Hierarchy, orders, ringsearch
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of

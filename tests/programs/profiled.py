@@ -6,8 +6,8 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
-from topompi.profile import read_profile
-from topompi.profile.windows import Win
+from topompi.mpi.profile import read_profile
+from topompi.mpi.profile.windows import Win
 
 FILE = sys.argv[1]
 world = MPI.COMM_WORLD
@@ -138,7 +138,7 @@ if rank == 0:
 
 
 def in_part(comm):
-    recording = topompi.profile.live.running()
+    recording = topompi.mpi.profile.live.running()
     comm.Barrier()
     recording.stop()
     comm.Bcast(out)
@@ -153,6 +153,6 @@ if rank == 0:
 assert "Send" not in vars(topompi.Intracomm)
 try:
     topompi.profile(world, "/nowhere/at/all")
-except topompi.profile.ProfileError as error:
+except topompi.mpi.profile.ProfileError as error:
     if rank == 0:
         print("same" if "expecting a file in a folder that exists" in str(error) else error)

@@ -11,12 +11,12 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-from topompi.communicator import Cartcomm, Distgraphcomm, Graphcomm, Intracomm
-from topompi.communicator.agreement import AgreementError
-from topompi.communicator.remap import methods as reordered
-from topompi.communicator.remap.order import RemapError
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.placement import place
+from topompi.mpi.communicator import Cartcomm, Distgraphcomm, Graphcomm, Intracomm
+from topompi.mpi.communicator.agreement import AgreementError
+from topompi.mpi.communicator.remap import methods as reordered
+from topompi.mpi.communicator.remap.order import RemapError
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi

@@ -13,7 +13,7 @@ from mpi4py import MPI
 from operations import OPERATIONS, factors, make_call
 
 import topompi
-from topompi.dispatch.counters import counters
+from topompi.mpi.dispatch.counters import counters
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.segments import cuttable
 from topompi.topology import TopologyInterface

@@ -12,9 +12,9 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
-from topompi.communicator.state import state_of
 from topompi.errors import TopompiError
-from topompi.execution.specs import Needs
+from topompi.mpi.communicator.state import state_of
+from topompi.mpi.execution.specs import Needs
 
 METHODS = ("Alltoall", "Bcast", "Gather", "Scatter", "Allgather", "Allreduce", "Reduce", "Gatherv", "Alltoallw")
 world = MPI.COMM_WORLD

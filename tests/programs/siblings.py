@@ -11,9 +11,9 @@ from mpi4py import MPI
 
 import topompi
 from tests.programs.derived import FABRIC, HOSTS, RANK, SIZE, WORLD
-from topompi.communicator.handle import kept_of
-from topompi.communicator.state import state_of
-from topompi.execution import running as planned
+from topompi.mpi.communicator.handle import kept_of
+from topompi.mpi.communicator.state import state_of
+from topompi.mpi.execution import running as planned
 from topompi.schedules.alltoall.joint import joint_steps
 from topompi.topology import TopologyInterface
 

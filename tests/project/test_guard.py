@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
-from topompi.extensions import imported
 from topompi.guard import intrusion
+from topompi.inputs.extensions import imported
 
 STRANGER = 12345
 # Not importlib: python -m itself imports it, from the current directory, before any line of ours runs.

@@ -8,10 +8,10 @@ import pytest
 
 from tests.slowpatterns import STARTS, UNITS, patterns, slowest
 from topompi.inputs.slurm.running import read_running
-from topompi.jobs import AllocationError
+from topompi.machine.jobs import AllocationError
 from topompi.mapping.readers import read_graph
 from topompi.mapping.readers.text import GraphFile
-from topompi.profile import ProfileError, read_profile
+from topompi.mpi.profile import ProfileError, read_profile
 from topompi.topology import load
 
 LENGTH, SECONDS = 3_000, 0.022  # of the processor: what is quadratic takes more, what is linear less than a millisecond

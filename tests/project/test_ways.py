@@ -10,7 +10,7 @@ import pytest
 
 from tests.sources import full_name, imports, trees
 
-HELPERS = ("topompi/inputs/", "topompi/daemon/", "topompi/guard.py")  # the rooms of the helpers themselves
+HELPERS = ("topompi/inputs/", "topompi/machine/daemon/", "topompi/guard.py")  # the rooms of the helpers themselves
 # Full names of what opens, runs or parses, as patterns, and what takes their place.
 RULES = {
     r"(builtins|io|codecs)\.open(_code)?|io\.FileIO": "inputs.files, inputs.writing",
@@ -47,16 +47,28 @@ FOLDERS = "a folder of this process alone, mode 0700, for files of other program
 NETWORK = "root's emulated network: its daemons and ranks run until they are ended, and its folders are root's"
 # Where a rule does not hold: beginning of the file's path, pattern of the name, reason.
 EXCEPTIONS = (
-    ("topompi/shutter/", r"os\.(open|fdopen)", KERNEL),
+    ("topompi/machine/shutter/", r"os\.(open|fdopen)", KERNEL),
     ("topompi/cli/colocate/measure.py", r"tempfile\.TemporaryDirectory", FOLDERS),
     ("topompi/cli/topology/discover.py", r"tempfile\.TemporaryDirectory", FOLDERS),
-    ("topompi/profile/monitored.py", r"tempfile\.TemporaryDirectory", FOLDERS),
-    ("topompi/profile/monitored.py", r"subprocess\.run", "runs the user's program as it is, without a time limit"),
-    ("topompi/colocation/measuring/running.py", r"subprocess\.\w+", "runs users' programs on chosen cores"),
-    ("topompi/colocation/measuring/running.py", r"tempfile\.TemporaryFile", "a program's errors, without a name"),
-    ("topompi/colocation/prices/accounts.py", r"sqlite3\.connect", "the ledger, which compares the whole schema first"),
-    ("topompi/launcher/program.py", r"io\.open_code|zipfile\.is_zipfile", "a user's program, opened as Python does"),
-    ("topompi/prediction/predictor.py", r"pickle\.dumps", "a key in memory, which is never read"),
+    ("topompi/mpi/profile/monitored.py", r"tempfile\.TemporaryDirectory", FOLDERS),
+    ("topompi/mpi/profile/monitored.py", r"subprocess\.run", "runs the user's program as it is, without a time limit"),
+    ("topompi/machine/colocation/measuring/running.py", r"subprocess\.\w+", "runs users' programs on chosen cores"),
+    (
+        "topompi/machine/colocation/measuring/running.py",
+        r"tempfile\.TemporaryFile",
+        "a program's errors, without a name",
+    ),
+    (
+        "topompi/machine/colocation/prices/accounts.py",
+        r"sqlite3\.connect",
+        "the ledger, which compares the whole schema first",
+    ),
+    (
+        "topompi/mpi/launcher/program.py",
+        r"io\.open_code|zipfile\.is_zipfile",
+        "a user's program, opened as Python does",
+    ),
+    ("topompi/mpi/prediction/predictor.py", r"pickle\.dumps", "a key in memory, which is never read"),
     ("topompi/topology/discover/archive.py", r"tarfile\.open", "writes an archive to a stream of open_output"),
     ("mapping/readers/npz.py", r"numpy\.load|zipfile\.ZipFile", "bytes that are read, whose headers are checked first"),
     ("osu_like_bench/emulate/", r"subprocess\.\w+|os\.open|builtins\.open|Path\.(open|touch)|os\.replace", NETWORK),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.networks import job, jobs
 from topompi.mapping.placement import place
-from topompi.prediction.predictor import Predictor
+from topompi.mpi.prediction.predictor import Predictor
 from topompi.schedules import ALGORITHMS, Schedule, ScheduleError, check, make
 from topompi.schedules.schedule import COPY, SCRATCH
 from topompi.topology import TopologyInterface, load

@@ -182,7 +182,7 @@ def test_drawings_of_many_ranks_fit_a_screen_and_no_name_is_cut_at_an_edge(colle
 
 def test_distances_have_the_same_colours_in_every_picture():
     from topompi.mapping.drawing import _colours
-    from topompi.profile.colours import colours_of
+    from topompi.mpi.profile.colours import colours_of
 
     found = colours_of([3, 2, 1, 0, 4])
     assert found == {0: "#000000", 1: "#009e73", 2: "#e69f00", 3: "#0072b2", 4: "#d55e00"}

@@ -12,7 +12,7 @@ from tests.networks import job, jobs
 from tests.schedules.test_broadcast import roots_of, uneven_network
 from tests.schedules.test_orders import tangled
 from tests.support import examples
-from topompi.prediction.predictor import Predictor
+from topompi.mpi.prediction.predictor import Predictor
 from topompi.schedules import check, find_algorithm, make
 from topompi.schedules.orders import with_order
 from topompi.schedules.rooted import packing as growth

@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 from tests.networks import jobs, routes, scattered_job, slowed
 from tests.support import ROOT, command_line, examples
 from tests.tuning.test_tune import FAST, measured, record
-from topompi.execution.eligibility import why_not
-from topompi.execution.specs import CALLS, NO_NEEDS, Needs, calls_of
+from topompi.mpi.execution.eligibility import why_not
+from topompi.mpi.execution.specs import CALLS, NO_NEEDS, Needs, calls_of
+from topompi.mpi.selection.advisor import Advisor
+from topompi.mpi.selection.memory import Memory
+from topompi.mpi.selection.rules import Rules, RulesError
+from topompi.mpi.selection.trial import Verdict
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
 from topompi.schedules.alltoall.colouring import colouring
 from topompi.schedules.alltoall.direct import alltoall_shift
@@ -23,10 +27,6 @@ from topompi.schedules.exports.jsonio import from_json, to_json
 from topompi.schedules.network import SiblingGroups
 from topompi.schedules.registry import FORMER_NAMES
 from topompi.schedules.schedule import COPY, INPUT, OUTPUT, REDUCE, ROOTED, SCRATCH
-from topompi.selection.advisor import Advisor
-from topompi.selection.memory import Memory
-from topompi.selection.rules import Rules, RulesError
-from topompi.selection.trial import Verdict
 from topompi.topology import TopologyInterface
 from topompi.views.jobshape import JobShape
 from topompi.views.network import network_of

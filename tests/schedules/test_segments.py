@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topompi.execution.eligibility import why_not
-from topompi.execution.specs import CALLS, Needs
+from topompi.mpi.execution.eligibility import why_not
+from topompi.mpi.execution.specs import CALLS, Needs
+from topompi.mpi.selection.rules import Rules, RulesError
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.segments import Pieces, can_be_cut, cut, cuttable, divides, pieces_of, segments_of, variants
 from topompi.schedules.table import MOST_PARTS
-from topompi.selection.rules import Rules, RulesError
 
 
 @pytest.mark.parametrize(

@@ -12,25 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.errors import TopompiError
-from topompi.execution.eligibility import why_not
-from topompi.execution.specs import CALLS, NATIVE, NO_NEEDS, Needs
 from topompi.inputs.settings import cache_directory
 from topompi.mapping import place
-from topompi.prediction.libraries import model_of
-from topompi.prediction.predictor import MOST_RANKS, Native, Predictor
-from topompi.prediction.untuned import GAIN, UNSIZED, candidates, predict
+from topompi.mpi.execution.eligibility import why_not
+from topompi.mpi.execution.specs import CALLS, NATIVE, NO_NEEDS, Needs
+from topompi.mpi.prediction.libraries import model_of
+from topompi.mpi.prediction.predictor import MOST_RANKS, Native, Predictor
+from topompi.mpi.prediction.untuned import GAIN, UNSIZED, candidates, predict
+from topompi.mpi.selection.advisor import MOST_CUT, MOST_RIVALS, Advisor
+from topompi.mpi.selection.choice import Choice
+from topompi.mpi.selection.classes import class_bytes, size_class
+from topompi.mpi.selection.judging import CLEAR, Verdict
+from topompi.mpi.selection.memory import Memory
+from topompi.mpi.selection.policy import Policy
+from topompi.mpi.selection.rules import Rule, Rules, RulesError
+from topompi.mpi.selection.trial import Contest
 from topompi.schedules.algorithm import Algorithm
 from topompi.schedules.analysis.model import Model
 from topompi.schedules.registry import ALGORITHMS, find_algorithm, register
 from topompi.schedules.segments import can_be_cut
-from topompi.selection.advisor import MOST_CUT, MOST_RIVALS, Advisor
-from topompi.selection.choice import Choice
-from topompi.selection.classes import class_bytes, size_class
-from topompi.selection.judging import CLEAR, Verdict
-from topompi.selection.memory import Memory
-from topompi.selection.policy import Policy
-from topompi.selection.rules import Rule, Rules, RulesError
-from topompi.selection.trial import Contest
 from topompi.topology import TopologyInterface, load
 from topompi.views.jobshape import JobShape
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topompi.execution.specs import NATIVE
-from topompi.selection.judging import CLEAR, JOBS_DIFFER, Verdict, judge
-from topompi.selection.trial import (
+from topompi.mpi.execution.specs import NATIVE
+from topompi.mpi.selection.judging import CLEAR, JOBS_DIFFER, Verdict, judge
+from topompi.mpi.selection.trial import (
     AGAIN,
     CONFIRM,
     LONG,
@@ -23,7 +23,7 @@ from topompi.selection.trial import (
     Trial,
     proceed,
 )
-from topompi.tuning.comparison import interval
+from topompi.mpi.tuning.comparison import interval
 
 SEARCH = SHORT_CALLS[1:4]  # the stages before the confirming ones
 

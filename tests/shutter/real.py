@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from tests.support import ROOT
-from topompi.shutter.published import path_of
+from topompi.machine.shutter.published import path_of
 
 BUSY = "while True: pass"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -19,19 +19,19 @@ from pathlib import Path
 import pytest
 
 from tests.shutter.real import BUSY, ENVIRONMENT, FORKS_END, eventually, program, state
-from topompi.shutter.controlgroups import ControlGroup, Freezer, open_group
-from topompi.shutter.decide import Settings
-from topompi.shutter.errors import ShutterError
-from topompi.shutter.holds import Process
-from topompi.shutter.jobs import Job
-from topompi.shutter.log import Log, read_log
-from topompi.shutter.loop import Shutters
-from topompi.shutter.published import open_folder, path_of, read_counter
-from topompi.shutter.sources import SOURCES, UnavailableError
-from topompi.shutter.steps import slurm_job
-from topompi.shutter.targets import Group, Tree, processes_by_group
-from topompi.shutter.unit import unit_text
-from topompi.shutter.wanted import Places, Wanted
+from topompi.machine.shutter.controlgroups import ControlGroup, Freezer, open_group
+from topompi.machine.shutter.decide import Settings
+from topompi.machine.shutter.errors import ShutterError
+from topompi.machine.shutter.holds import Process
+from topompi.machine.shutter.jobs import Job
+from topompi.machine.shutter.log import Log, read_log
+from topompi.machine.shutter.loop import Shutters
+from topompi.machine.shutter.published import open_folder, path_of, read_counter
+from topompi.machine.shutter.sources import SOURCES, UnavailableError
+from topompi.machine.shutter.steps import slurm_job
+from topompi.machine.shutter.targets import Group, Tree, processes_by_group
+from topompi.machine.shutter.unit import unit_text
+from topompi.machine.shutter.wanted import Places, Wanted
 
 ANN, BOB = 65001, 65002  # numbers of two ordinary users; they need no names
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has processes of several users")
@@ -316,7 +316,7 @@ def test_a_pipe_in_place_of_the_file_of_jobs_does_not_hold_the_daemon(tmp_path):
     assert Wanted(["a=pgid:7"], tmp_path / "jobs")() == {"a": "pgid:7"}
 
 
-COUNTS = f"from topompi.shutter import progress\n{DROPS}progress(); progress(); print('counted')"
+COUNTS = f"from topompi.machine.shutter import progress\n{DROPS}progress(); progress(); print('counted')"
 
 
 def counted(user):

@@ -7,8 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.shutter.decide import Decision, JobState, Settings, Shutter, Snapshot, decide, next_shutter, pause_of
-from topompi.shutter.errors import ShutterError
+from topompi.machine.shutter.decide import (
+    Decision,
+    JobState,
+    Settings,
+    Shutter,
+    Snapshot,
+    decide,
+    next_shutter,
+    pause_of,
+)
+from topompi.machine.shutter.errors import ShutterError
 
 SETTINGS = Settings(most_stopped=1.0)
 JOBS = st.lists(

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.shutter.real import BUSY, eventually, program, state
-from topompi.shutter.controlgroups import ControlGroup, Freezer
-from topompi.shutter.decide import Settings
-from topompi.shutter.errors import ShutterError
-from topompi.shutter.jobs import Job
-from topompi.shutter.log import Log, read_log
-from topompi.shutter.loop import Shutters
-from topompi.shutter.sources import SOURCES
-from topompi.shutter.wanted import Places, Wanted
+from topompi.machine.shutter.controlgroups import ControlGroup, Freezer
+from topompi.machine.shutter.decide import Settings
+from topompi.machine.shutter.errors import ShutterError
+from topompi.machine.shutter.jobs import Job
+from topompi.machine.shutter.log import Log, read_log
+from topompi.machine.shutter.loop import Shutters
+from topompi.machine.shutter.sources import SOURCES
+from topompi.machine.shutter.wanted import Places, Wanted
 
 US = frozenset({os.geteuid()})
 

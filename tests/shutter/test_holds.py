@@ -9,13 +9,13 @@ import time
 import pytest
 
 from tests.shutter.real import BUSY, FORKS_END, eventually, program, state
-from topompi.shutter import watchdog as watchdogs
-from topompi.shutter.errors import ShutterError
-from topompi.shutter.holds import Process
-from topompi.shutter.jobs import Job
-from topompi.shutter.targets import Group, processes_by_group
-from topompi.shutter.wanted import Places
-from topompi.shutter.watchdog import Watchdog
+from topompi.machine.shutter import watchdog as watchdogs
+from topompi.machine.shutter.errors import ShutterError
+from topompi.machine.shutter.holds import Process
+from topompi.machine.shutter.jobs import Job
+from topompi.machine.shutter.targets import Group, processes_by_group
+from topompi.machine.shutter.wanted import Places
+from topompi.machine.shutter.watchdog import Watchdog
 
 US = frozenset({os.geteuid()})
 THREADS = "import threading\nfor _ in range(3): threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
@@ -89,7 +89,7 @@ def test_the_descriptor_never_reaches_a_later_process_of_the_same_pid(tmp_path):
     """In a pid namespace of its own, where the next pid can be chosen."""
     text = """
 import os, signal, time
-from topompi.shutter.holds import Process
+from topompi.machine.shutter.holds import Process
 def child(pid):
     with open("/proc/sys/kernel/ns_last_pid", "w") as file:
         file.write(str(pid - 1))

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from topompi.shutter.errors import ShutterError
-from topompi.shutter.log import Log, Readings, Record, read_log
+from topompi.machine.shutter.errors import ShutterError
+from topompi.machine.shutter.log import Log, Readings, Record, read_log
 
 RECORDS = [
     Record("before", "a", 0, 1.25, 1.5, 100),

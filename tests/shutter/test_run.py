@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from tests.shutter.real import BUSY, ENVIRONMENT, FORKS_END, end_with_parent, eventually, program, state
-from topompi.shutter.log import read_log
-from topompi.shutter.published import path_of
+from topompi.machine.shutter.log import read_log
+from topompi.machine.shutter.published import path_of
 
-COUNTING = "from topompi.shutter import progress\nwhile True: progress()"
+COUNTING = "from topompi.machine.shutter import progress\nwhile True: progress()"
 ONCE = ["--set", "repeats=1", "--set", "length=3.2"]
 USERS = ["--user", "root"] if os.geteuid() == 0 else []
 
@@ -304,11 +304,11 @@ def test_the_watchdog_resumes_the_jobs_of_a_daemon_that_was_stopped_in_a_shutter
 KILLED = """
 import random, sys, threading
 from pathlib import Path
-from topompi.shutter.decide import Settings
+from topompi.machine.shutter.decide import Settings
 from topompi.shutter.log import Log
-from topompi.shutter.loop import Shutters
-from topompi.shutter.sources import SOURCES
-from topompi.shutter.wanted import Places, Wanted
+from topompi.machine.shutter.loop import Shutters
+from topompi.machine.shutter.sources import SOURCES
+from topompi.machine.shutter.wanted import Places, Wanted
 log, user, *targets = sys.argv[1:]
 wanted = Wanted([f"j{number}={target}" for number, target in enumerate(targets)])
 settings = Settings(length=0.02, every=0.0005, repeats=1)

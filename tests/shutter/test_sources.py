@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-import topompi.shutter
+import topompi.machine.shutter
 from tests.shutter.real import BUSY, ENVIRONMENT, FORKS_END, end_with_parent, eventually, program
 from tests.support import ROOT
-from topompi.shutter.errors import ShutterError
-from topompi.shutter.holds import Process
-from topompi.shutter.published import path_of
-from topompi.shutter.sources import SOURCES, UnavailableError, choose, usable
-from topompi.shutter.sources.perf import TASK_CLOCK, Perf
+from topompi.machine.shutter.errors import ShutterError
+from topompi.machine.shutter.holds import Process
+from topompi.machine.shutter.published import path_of
+from topompi.machine.shutter.sources import SOURCES, UnavailableError, choose, usable
+from topompi.machine.shutter.sources.perf import TASK_CLOCK, Perf
 
 HEADER = ROOT / "topompi" / "shutter"
-COUNTING = "from topompi.shutter import progress\nprogress(7)\nprint(flush=True)\nimport time\ntime.sleep(60)"
+COUNTING = "from topompi.machine.shutter import progress\nprogress(7)\nprint(flush=True)\nimport time\ntime.sleep(60)"
 THREAD = "import threading, time\nthreading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()\ntime.sleep(60)"
 
 
@@ -144,7 +144,7 @@ def test_a_shortened_counter_or_a_pipe_in_its_place_does_no_harm(counting):
 
 def test_the_counter_of_a_program_that_ended_is_removed_and_a_fork_has_its_own():
     text = (
-        "import os; from topompi.shutter import progress; from topompi.shutter.published import path_of\n"
+        "import os; from topompi.machine.shutter import progress; from topompi.machine.shutter.published import path_of\n"
         "path = lambda: path_of(os.geteuid(), os.getpid())\n"
         "progress(3); mine = path()\n"
         "value = lambda: int.from_bytes(open(path(), 'rb').read()[64:72], 'little')\n"
@@ -172,7 +172,7 @@ def test_the_best_source_that_measures_a_process_of_the_job_is_chosen(counting):
 
 def test_steps_are_preferred_to_calls_and_calls_to_the_clock():
     text = (
-        "import sys\nfrom topompi.shutter import progress\nfrom topompi.shutter.published import count_call\n"
+        "import sys\nfrom topompi.machine.shutter import progress\nfrom topompi.machine.shutter.published import count_call\n"
         "count_call(); count_call(); print(flush=True); sys.stdin.readline()\n"
         "progress(9); print(flush=True); sys.stdin.readline()\n"
     )
@@ -265,4 +265,4 @@ def test_a_fortran_program_counts_its_steps(tmp_path):
 
 
 def test_progress_is_reached_from_the_package():
-    assert topompi.shutter.progress.__module__ == "topompi.shutter.published"
+    assert topompi.machine.shutter.progress.__module__ == "topompi.machine.shutter.published"

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import pytest
 
 from tests.shutter.real import FORKS_END, eventually, program, state
-from topompi.shutter.errors import ShutterError
-from topompi.shutter.jobs import Job
-from topompi.shutter.steps import slurm_job
-from topompi.shutter.targets import Tree, processes_by_group
+from topompi.machine.shutter.errors import ShutterError
+from topompi.machine.shutter.jobs import Job
+from topompi.machine.shutter.steps import slurm_job
+from topompi.machine.shutter.targets import Tree, processes_by_group
 
 US = frozenset({os.geteuid()})
 # A process, its child in a session of its own, and a grandchild; it prints their numbers, and its child ends on a line.

@@ -8,9 +8,9 @@ import pytest
 from studies.coscheduling2025.cli import main
 from studies.coscheduling2025.published import NAS
 from studies.coscheduling2025.rules import JOBS, experiment, implied_tags
-from topompi.colocation.pairing.matching import sequential
-from topompi.colocation.pairing.values import score
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.pairing.matching import sequential
+from topompi.machine.colocation.pairing.values import score
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 
 def test_an_unknown_study_is_refused(capsys: pytest.CaptureFixture[str]):

@@ -10,8 +10,8 @@ from studies.coscheduling2025.bounds import without_sizes
 from studies.coscheduling2025.published import NAS, SPEC
 from tests.studies.test_studies import rows_of
 from tests.support import shared_data
-from topompi.colocation.rules.kinds import Kind
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.rules.kinds import Kind
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from studies.jokanovic import applications, lanes
 from studies.jokanovic.applications import APPLICATIONS, BASE, CLASSES, RATE, application, character
 from studies.jokanovic.sharing import outcomes
 from tests.studies.test_studies import rows_of
-from topompi.interference import crossbar
+from topompi.machine.interference import crossbar
 
 
 @pytest.mark.parametrize("name", ["CG", "WRF", "GROMACS", "CGPOP"])

@@ -9,7 +9,7 @@ from studies.__main__ import main
 from studies.leonardo.cli import allocate, sharers
 from studies.leonardo.machine import cluster_from, job_nodes, snapshot
 from tests.support import shared_data
-from topompi.interference.network import SharedNetwork, shared_network
+from topompi.machine.interference.network import SharedNetwork, shared_network
 
 
 @pytest.fixture(scope="module")

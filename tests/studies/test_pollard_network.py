@@ -10,8 +10,8 @@ from studies.pollard.network import NAMES, Setting, fragments, machine, mix_of, 
 from studies.pollard.patterns import trace
 from studies.pollard.speedups import SETTINGS
 from studies.routing import fat_tree
-from topompi.interference.network import SharedNetwork, components
-from topompi.interference.replay import replay
+from topompi.machine.interference.network import SharedNetwork, components
+from topompi.machine.interference.replay import replay
 from topompi.netsim import SEND
 
 

@@ -16,8 +16,8 @@ import pytest
 from studies.poppa import figures, real
 from studies.poppa.pairs import Result, Segment, ratios, segment
 from studies.poppa.programs import KERNELS, compiled, started
-from topompi.colocation.estimates.records import Groups, Records
-from topompi.shutter.published import path_of
+from topompi.machine.colocation.estimates.records import Groups, Records
+from topompi.machine.shutter.published import path_of
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 

@@ -20,7 +20,7 @@ from studies.tables import fill, table_lines
 from tests.support import ROOT
 from tests.workloads import random_workload
 from topompi.errors import BenchmarkError
-from topompi.jobs.study import POLLARD
+from topompi.machine.jobs.study import POLLARD
 from topompi.views import read_cluster
 
 LAB = ROOT / "docs" / "lab"

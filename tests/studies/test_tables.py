@@ -80,10 +80,10 @@ def test_a_page_has_a_stamp_under_each_of_its_tables(tmp_path: Path) -> None:
 
 
 CODE = {
-    "studies/one.py": '"""Doc."""\nfrom . import two\nfrom topompi.interference.kernels import halo\nA = 1\n',
+    "studies/one.py": '"""Doc."""\nfrom . import two\nfrom topompi.machine.interference.kernels import halo\nA = 1\n',
     "studies/two.py": "def f():\n    return 1\n",
-    "topompi/interference/kernels/halo.py": "B = 2\n",
-    "topompi/jobs/simulation.py": "C = 3\n",
+    "topompi/machine/interference/kernels/halo.py": "B = 2\n",
+    "topompi/machine/jobs/simulation.py": "C = 3\n",
 }
 
 
@@ -92,10 +92,10 @@ CODE = {
     [
         ("studies/one.py", "A = 1", "A = 2", True),
         ("studies/two.py", "return 1", "return 2", True),
-        ("topompi/interference/kernels/halo.py", "B = 2", "B = 3", True),
+        ("topompi/machine/interference/kernels/halo.py", "B = 2", "B = 3", True),
         ("studies/one.py", '"""Doc."""', '"""Other."""', False),
         ("studies/two.py", "    return", "    # why\n    return ", False),
-        ("topompi/jobs/simulation.py", "C = 3", "C = 4", False),
+        ("topompi/machine/jobs/simulation.py", "C = 3", "C = 4", False),
     ],
 )
 def test_the_digest_follows_code_that_makes_numbers_and_not_words(

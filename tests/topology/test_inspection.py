@@ -19,8 +19,8 @@ from tests.topology.test_computed import fabrics
 from tests.topology.test_ibtables import read_tables
 from topompi.errors import FabricError, SourceError
 from topompi.inputs.slurm.running import RunningJob, read_running
-from topompi.jobs import check
-from topompi.jobs.now import held_nodes
+from topompi.machine.jobs import check
+from topompi.machine.jobs.now import held_nodes
 from topompi.topology import HostRoutes, Routes, compute_routes, load
 from topompi.topology.inspection import (
     compare,

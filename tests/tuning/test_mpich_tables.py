@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.prediction.libraries.mpich_forced import ALGORITHMS, INTEL
-from topompi.prediction.librarychoices import LibraryChoice
-from topompi.tuning.intel_adjust import write_adjust
-from topompi.tuning.mpich_tables import FLAT, MPICHTableError, MPICHTables, write_compositions, write_table
+from topompi.mpi.prediction.libraries.mpich_forced import ALGORITHMS, INTEL
+from topompi.mpi.prediction.librarychoices import LibraryChoice
+from topompi.mpi.tuning.intel_adjust import write_adjust
+from topompi.mpi.tuning.mpich_tables import FLAT, MPICHTableError, MPICHTables, write_compositions, write_table
 
 OWN = {"comm_size=pow2": {"algorithm=MPIR_own_power": {}}, "comm_size=any": {"algorithm=MPIR_own": {}}}
 TABLE = {f"collective={method.lower()}": {"comm_type=intra": OWN, "comm_type=inter": {}} for method in ALGORITHMS}

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.execution.specs import NATIVE
-from topompi.selection.judging import CLEAR
-from topompi.selection.rules import Rules
-from topompi.tuning.comparison import compare, floor, is_undecided, rounds_needed, rules_of, winner
-from topompi.tuning.record import Measured, RecordError, TuneRecord
+from topompi.mpi.execution.specs import NATIVE
+from topompi.mpi.selection.judging import CLEAR
+from topompi.mpi.selection.rules import Rules
+from topompi.mpi.tuning.comparison import compare, floor, is_undecided, rounds_needed, rules_of, winner
+from topompi.mpi.tuning.record import Measured, RecordError, TuneRecord
 
 FAST, EVEN, SLOW = (1.0,) * 10, (2.0,) * 10, (3.0,) * 10
 

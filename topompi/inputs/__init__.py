@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..extensions import when_used
+from .extensions import when_used
 
 if TYPE_CHECKING:
     from .files import InputFile, kinds_of, open_begun, open_inputs, read_input, read_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..extensions import when_used
+from ..inputs.extensions import when_used
 
 if TYPE_CHECKING:
     from .allocation import Allocation, allocation_of, machine_on

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RouteError, SourceError
-from ..jobs.cluster import Cluster
-from ..jobs.isolation import TableRoutes
+from ..machine.jobs.cluster import Cluster
+from ..machine.jobs.isolation import TableRoutes
 from ..topology import Fabric, Report, Routes, load
 from ..topology.inspection import select_rails
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from studies.poppa.dilation import asleep, dilated
 from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.support import examples, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.estimates.estimators import METHODS, by_cycles, by_rates, estimate, filter_bias
-from topompi.colocation.estimates.records import Groups, Records, groups_of, read_records, write_records
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.estimates.estimators import METHODS, by_cycles, by_rates, estimate, filter_bias
+from topompi.machine.colocation.estimates.records import Groups, Records, groups_of, read_records, write_records
 
 STEADY = Phase(1.0, aggressiveness=1.0)
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from studies.poppa.coupled import groups_on_nodes
 from tests.colocation.estimates.test_estimators import noisy
 from tests.support import examples, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.estimates.estimators import estimate
-from topompi.colocation.estimates.nodes import estimate_nodes, stopped_on
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.estimates.estimators import estimate
+from topompi.machine.colocation.estimates.nodes import estimate_nodes, stopped_on
 
 
 @pytest.mark.parametrize("step", [0.001, 0.005, 0.05, 0.5])

@@ -13,8 +13,8 @@ from studies.poppa.coverage import Cell, logs_of, score
 from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.colocation.estimates.test_estimators import noisy
 from tests.support import examples
-from topompi.colocation.estimates.estimators import NOTHING, TOO_SHORT, estimate
-from topompi.colocation.estimates.records import Groups, Records, groups_of
+from topompi.machine.colocation.estimates.estimators import NOTHING, TOO_SHORT, estimate
+from topompi.machine.colocation.estimates.records import Groups, Records, groups_of
 
 WINDOW = 0.32e-3
 

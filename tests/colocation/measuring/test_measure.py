@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT, command_line
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.measuring.journal import Journal
-from topompi.colocation.measuring.plan import Program, Run
-from topompi.colocation.measuring.running import Guard, RunError, run_segment
-from topompi.colocation.speedups.files import read_speedups
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.measuring.journal import Journal
+from topompi.machine.colocation.measuring.plan import Program, Run
+from topompi.machine.colocation.measuring.running import Guard, RunError, run_segment
+from topompi.machine.colocation.speedups.files import read_speedups
 
 PROGRAMS = [Program("a", ("true",)), Program("b", ("true", "2"))]
 CORES = ([0], [1])

@@ -13,9 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.measuring.estimating import forecast, speedups_of, spreads_of
-from topompi.colocation.measuring.plan import Rules, Run, Segment, missing_of, next_segment, pairs_of, programs_of
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.measuring.estimating import forecast, speedups_of, spreads_of
+from topompi.machine.colocation.measuring.plan import (
+    Rules,
+    Run,
+    Segment,
+    missing_of,
+    next_segment,
+    pairs_of,
+    programs_of,
+)
 
 NAMES = ("a", "b", "c")
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import command_line, examples, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.modes.cores import MODES, Node, cores_of, node_of, place
-from topompi.colocation.modes.files import write_places
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.modes.cores import MODES, Node, cores_of, node_of, place
+from topompi.machine.colocation.modes.files import write_places
 from topompi.topology.inside.hwlocxml import read_file
 from topompi.topology.inside.values import Inside, Part
 

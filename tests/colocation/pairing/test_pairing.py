@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.pairing.matching import greedy, optimal, sequential, total
-from topompi.colocation.pairing.pool import Knowledge, pair_jobs
-from topompi.colocation.pairing.values import machine_seconds, saved, score, scores, weights_of
-from topompi.colocation.profiles.record import Profile
-from topompi.colocation.profiles.system import System, Tag
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.pairing.matching import greedy, optimal, sequential, total
+from topompi.machine.colocation.pairing.pool import Knowledge, pair_jobs
+from topompi.machine.colocation.pairing.values import machine_seconds, saved, score, scores, weights_of
+from topompi.machine.colocation.profiles.record import Profile
+from topompi.machine.colocation.profiles.system import System, Tag
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 AXES = st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 

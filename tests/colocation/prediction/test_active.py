@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from studies.coscheduling2025.active import POLICIES, curve
 from tests.support import examples
-from topompi.colocation.prediction.cells import LEAST, expected_accuracy, predict
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.prediction.cells import LEAST, expected_accuracy, predict
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 
 def _drawn(seed: int, n: int = 6) -> Speedups:

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from tests.support import damaged, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.prediction.classifiers import MODELS, fit_classifier, search
-from topompi.colocation.prediction.features import PROGRAMS, SETS, Pairs, joined, pairs_of
-from topompi.colocation.prediction.files import read_classifier, write_classifier
-from topompi.colocation.profiles.system import Tag
-from topompi.colocation.rules.kinds import Kind
-from topompi.colocation.rules.labels import Character
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.prediction.classifiers import MODELS, fit_classifier, search
+from topompi.machine.colocation.prediction.features import PROGRAMS, SETS, Pairs, joined, pairs_of
+from topompi.machine.colocation.prediction.files import read_classifier, write_classifier
+from topompi.machine.colocation.profiles.system import Tag
+from topompi.machine.colocation.rules.kinds import Kind
+from topompi.machine.colocation.rules.labels import Character
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 NAMES = tuple("abcdef")
 

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from tests.support import refusal, shared_data
 from topompi.cli.colocate.app import app
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.prediction.cells import Prediction, choose_terms, left_out, next_cells, predict
-from topompi.colocation.prediction.files import read_model, write_model
-from topompi.colocation.prediction.model import fit
-from topompi.colocation.speedups.bands import classes
-from topompi.colocation.speedups.files import read_speedups, write_speedups
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.prediction.cells import Prediction, choose_terms, left_out, next_cells, predict
+from topompi.machine.colocation.prediction.files import read_model, write_model
+from topompi.machine.colocation.prediction.model import fit
+from topompi.machine.colocation.speedups.bands import classes
+from topompi.machine.colocation.speedups.files import read_speedups, write_speedups
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 NAS = [
     "bt.D.256",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from studies.coscheduling2025.scoring import both_good, frontier, held_out, score, unseen
 from tests.support import examples
-from topompi.colocation.prediction.features import Pairs
-from topompi.colocation.speedups.bands import BAD, GOOD, STATIONARY
+from topompi.machine.colocation.prediction.features import Pairs
+from topompi.machine.colocation.speedups.bands import BAD, GOOD, STATIONARY
 
 CODES = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=40).map(lambda rows: np.array(rows).T)
 

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import ROOT, examples, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.prices.accounts import Ledger
-from topompi.colocation.prices.reports import to_csv, to_html, to_json
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.prices.accounts import Ledger
+from topompi.machine.colocation.prices.reports import to_csv, to_html, to_json
 
 WRITER = """
 import sys
-from topompi.colocation.prices.accounts import Ledger
+from topompi.machine.colocation.prices.accounts import Ledger
 path, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 with Ledger(path) as ledger:
     for job in range(first, last):
@@ -59,7 +59,7 @@ def test_writers_at_the_same_time_lose_nothing_and_charge_each_job_once(path: Pa
 
 
 def test_processes_that_make_the_ledger_at_the_same_time_make_one(tmp_path: Path):
-    code = "import sys; from topompi.colocation import Ledger; Ledger(sys.argv[1]).grant('p', sys.argv[2], 1)"
+    code = "import sys; from topompi.machine.colocation import Ledger; Ledger(sys.argv[1]).grant('p', sys.argv[2], 1)"
     new = tmp_path / "new.db"
     makers = [subprocess.Popen([sys.executable, "-c", code, new, str(one)], cwd=ROOT) for one in range(6)]
     assert [one.wait(timeout=60) for one in makers] == [0] * 6
@@ -89,7 +89,7 @@ def test_a_writer_killed_in_mid_charge_loses_nothing_and_charges_nothing_twice(p
 @pytest.mark.parametrize("moment", ["INSERT", "COMMIT"])
 def test_a_charge_is_not_there_if_its_writer_dies_just_before_the_end(path: Path, moment: str):
     code = (
-        "import os, sys\nfrom topompi.colocation.prices.accounts import Ledger\nledger = Ledger(sys.argv[1])\n"
+        "import os, sys\nfrom topompi.machine.colocation.prices.accounts import Ledger\nledger = Ledger(sys.argv[1])\n"
         "ledger._base.set_trace_callback(lambda text: text.startswith(sys.argv[2]) and os.kill(os.getpid(), 9))\n"
         "ledger.charge('p', '7', 'poppa', 10)\n"
     )
@@ -274,7 +274,7 @@ def test_names_that_cannot_be_kept_are_refused_in_our_words(path: Path, word: st
 
 
 def test_a_locked_or_damaged_ledger_gives_our_error(path: Path, monkeypatch):
-    monkeypatch.setattr("topompi.colocation.prices.accounts.PATIENCE", 0.01)
+    monkeypatch.setattr("topompi.machine.colocation.prices.accounts.PATIENCE", 0.01)
     with Ledger(path) as ledger, sqlite3.connect(path, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         assert "locked" in refusal(ledger.balances, error=ColocationError)

@@ -13,11 +13,11 @@ from studies.poppa.dilation import asleep, dilated
 from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.colocation.estimates.test_estimators import drawn
 from tests.support import examples, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.estimates.estimators import NOTHING, Estimate, estimate
-from topompi.colocation.estimates.records import groups_of
-from topompi.colocation.prices.billing import bill
-from topompi.colocation.prices.rules import RULES, Run, charged_cores, find_factor, price
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.estimates.estimators import NOTHING, Estimate, estimate
+from topompi.machine.colocation.estimates.records import groups_of
+from topompi.machine.colocation.prices.billing import bill
+from topompi.machine.colocation.prices.rules import RULES, Run, charged_cores, find_factor, price
 
 
 def known(performance: float, spread: float = 0.0) -> Estimate:

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.prices.worth import NOBODY, Intervals, Worth, effects_of, worth
-from topompi.colocation.scheduling.allocators import Halves
-from topompi.colocation.scheduling.halves import on_halves
-from topompi.colocation.scheduling.neighbours import intervals_of
-from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.colocation.scheduling.table import rate_table
-from topompi.colocation.speedups.drawn import draw_speedups
-from topompi.colocation.speedups.matrix import Speedups
-from topompi.jobs import Cluster, Workload, simulate
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.prices.worth import NOBODY, Intervals, Worth, effects_of, worth
+from topompi.machine.colocation.scheduling.allocators import Halves
+from topompi.machine.colocation.scheduling.halves import on_halves
+from topompi.machine.colocation.scheduling.neighbours import intervals_of
+from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
+from topompi.machine.colocation.scheduling.table import rate_table
+from topompi.machine.colocation.speedups.drawn import draw_speedups
+from topompi.machine.colocation.speedups.matrix import Speedups
+from topompi.machine.jobs import Cluster, Workload, simulate
 
 MACHINE = 12
 VICTIM = Speedups.of(["calm", "loud"], [[1.0, 0.5], [1.0, 0.8]], alone=[1.0, 1.0])

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from tests.support import refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.profiles.files import PROFILES, read_profiles
-from topompi.colocation.profiles.record import Profile
-from topompi.colocation.profiles.system import System
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.profiles.files import PROFILES, read_profiles
+from topompi.machine.colocation.profiles.record import Profile
+from topompi.machine.colocation.profiles.system import System
 
 EP = Profile("ep", 4, 1, 9.0, 3e9, 1e6, 0.01, 1e6, 1e4)
 MG = Profile("mg", 4, 1, 9.0, 1e9, 6e9, 0.2, 2e6, 5e5)

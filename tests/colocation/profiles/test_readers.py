@@ -8,11 +8,11 @@ from contextlib import suppress
 import pytest
 
 from tests.support import damaged, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.profiles.collecting import profile_of
-from topompi.colocation.profiles.files import read_profiles, write_profiles
-from topompi.colocation.profiles.mpip import is_mpip, read_mpip
-from topompi.colocation.profiles.perf import EVENTS, OPERATIONS, is_perf, metrics_of, operations_of, read_perf
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.profiles.collecting import profile_of
+from topompi.machine.colocation.profiles.files import read_profiles, write_profiles
+from topompi.machine.colocation.profiles.mpip import is_mpip, read_mpip
+from topompi.machine.colocation.profiles.perf import EVENTS, OPERATIONS, is_perf, metrics_of, operations_of, read_perf
 
 TEXT = """
  Performance counter stats for './bt.C.4':

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from studies.coscheduling2025.published import ACCURACY, MEASURED_NAMES, NAS, SPEC, STATED, Predicted
 from tests.support import examples, refusal, shared_data
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.profiles.record import Profile
-from topompi.colocation.profiles.system import System, Tag, Thresholds
-from topompi.colocation.rules.kinds import Kind, kind_of
-from topompi.colocation.rules.labels import Character, label, labels
-from topompi.colocation.speedups.bands import VERDICTS, verdicts
-from topompi.colocation.speedups.files import read_speedups
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.profiles.record import Profile
+from topompi.machine.colocation.profiles.system import System, Tag, Thresholds
+from topompi.machine.colocation.rules.kinds import Kind, kind_of
+from topompi.machine.colocation.rules.labels import Character, label, labels
+from topompi.machine.colocation.speedups.bands import VERDICTS, verdicts
+from topompi.machine.colocation.speedups.files import read_speedups
 
 
 @pytest.mark.parametrize(("published", "counts"), [(NAS, (22, 42, 105)), (SPEC, (6, 25, 18))])

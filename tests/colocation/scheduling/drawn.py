@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from topompi.colocation.scheduling.halves import on_halves
-from topompi.colocation.scheduling.table import RateTable, rate_table
-from topompi.colocation.speedups.matrix import Speedups
-from topompi.jobs import Workload
+from topompi.machine.colocation.scheduling.halves import on_halves
+from topompi.machine.colocation.scheduling.table import RateTable, rate_table
+from topompi.machine.colocation.speedups.matrix import Speedups
+from topompi.machine.jobs import Workload
 
 NAMES = ("cg", "ep", "ft", "mg")
 seeds = st.integers(0, 2**32 - 1)

@@ -10,12 +10,12 @@ from hypothesis import given
 
 from tests.colocation.scheduling.drawn import NAMES, drawn_halves, drawn_jobs, drawn_table, seeds, table_of
 from tests.support import examples, refusal
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.scheduling.allocators import Halves, Matched
-from topompi.colocation.scheduling.halves import halves_of, nodes_of, on_halves
-from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.jobs import Backfill, Cluster, Promises, Workload, check_allocator, simulate
-from topompi.jobs.queueing.filler import Filler
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.scheduling.allocators import Halves, Matched
+from topompi.machine.colocation.scheduling.halves import halves_of, nodes_of, on_halves
+from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
+from topompi.machine.jobs import Backfill, Cluster, Promises, Workload, check_allocator, simulate
+from topompi.machine.jobs.queueing.filler import Filler
 
 PAIR = table_of([[0.8, 1.5], [0.5, 1.0]], ("a", "b"))
 

@@ -8,11 +8,11 @@ from hypothesis import given
 
 from tests.colocation.scheduling.drawn import NAMES, drawn_halves, drawn_jobs, drawn_table, seeds, table_of
 from tests.support import examples
-from topompi.colocation.scheduling.allocators import Halves
-from topompi.colocation.scheduling.halves import on_halves
-from topompi.colocation.scheduling.isolating import IsolatedHalves, IsolatedMatched
-from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.jobs import Cluster, IsolationCheck, Promises, check_allocator, simulate
+from topompi.machine.colocation.scheduling.allocators import Halves
+from topompi.machine.colocation.scheduling.halves import on_halves
+from topompi.machine.colocation.scheduling.isolating import IsolatedHalves, IsolatedMatched
+from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
+from topompi.machine.jobs import Cluster, IsolationCheck, Promises, check_allocator, simulate
 
 
 @given(seeds)

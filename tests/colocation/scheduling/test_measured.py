@@ -8,13 +8,13 @@ from hypothesis import example, given
 from studies.coscheduling2025.measured import Measured, Measurements
 from tests.colocation.scheduling.drawn import drawn_halves, drawn_table, seeds, table_of
 from tests.support import examples
-from topompi.colocation.scheduling.allocators import Halves
-from topompi.colocation.scheduling.halves import on_halves
-from topompi.colocation.scheduling.measures import improvement, job_speedups, pair_figures
-from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.colocation.scheduling.table import RateTable
-from topompi.jobs import Cluster, Observer, Promises, Workload, simulate
-from topompi.jobs.speed import find_speed
+from topompi.machine.colocation.scheduling.allocators import Halves
+from topompi.machine.colocation.scheduling.halves import on_halves
+from topompi.machine.colocation.scheduling.measures import improvement, job_speedups, pair_figures
+from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
+from topompi.machine.colocation.scheduling.table import RateTable
+from topompi.machine.jobs import Cluster, Observer, Promises, Workload, simulate
+from topompi.machine.jobs.speed import find_speed
 
 
 def learning(truth: RateTable, seen: RateTable, window: int = 60) -> tuple[Measured, Measurements]:

@@ -10,13 +10,13 @@ from hypothesis import given
 
 from tests.colocation.scheduling.drawn import NAMES, drawn_halves, drawn_jobs, drawn_table, seeds, table_of
 from tests.support import examples
-from topompi.colocation.prices.worth import NOBODY, OWN
-from topompi.colocation.scheduling.allocators import Halves, Matched
-from topompi.colocation.scheduling.halves import on_halves
-from topompi.colocation.scheduling.neighbours import intervals_of
-from topompi.colocation.scheduling.speed import ColocatedSpeed
-from topompi.colocation.scheduling.table import ALONE, ITSELF, RateTable, program_numbers
-from topompi.jobs import Cluster, Outcome, Workload, simulate
+from topompi.machine.colocation.prices.worth import NOBODY, OWN
+from topompi.machine.colocation.scheduling.allocators import Halves, Matched
+from topompi.machine.colocation.scheduling.halves import on_halves
+from topompi.machine.colocation.scheduling.neighbours import intervals_of
+from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
+from topompi.machine.colocation.scheduling.table import ALONE, ITSELF, RateTable, program_numbers
+from topompi.machine.jobs import Cluster, Outcome, Workload, simulate
 
 
 def second_by_second(outcome: Outcome, table: RateTable) -> list[tuple[int, int, int, float]]:

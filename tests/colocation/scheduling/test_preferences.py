@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.colocation.scheduling.drawn import NAMES, drawn_table, seeds
 from tests.support import examples
-from topompi.colocation.scheduling.preferences import REFUSED, favoured
+from topompi.machine.colocation.scheduling.preferences import REFUSED, favoured
 
 
 @given(seeds, st.sampled_from([0.5, 0.9, 1.0, 1.1]))

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.colocation.speedups.bands import BAD, CLASSES, GOOD, STATIONARY, UNKNOWN, VERDICTS, classes, verdicts
+from topompi.machine.colocation.speedups.bands import (
+    BAD,
+    CLASSES,
+    GOOD,
+    STATIONARY,
+    UNKNOWN,
+    VERDICTS,
+    classes,
+    verdicts,
+)
 
 FULLY, SUFFICIENTLY, WRONG = 2, 1, 0
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples, refusal, shared_data
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.speedups.files import HEADER, read_speedups, speedups_of_runs, write_speedups
-from topompi.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.speedups.files import HEADER, read_speedups, speedups_of_runs, write_speedups
+from topompi.machine.colocation.speedups.matrix import Speedups
 
 RATIOS = st.one_of(st.just(float("nan")), st.floats(0.01, 100))
 

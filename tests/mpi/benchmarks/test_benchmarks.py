@@ -10,7 +10,7 @@ import pytest
 
 from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
 from tests.support import ROOT, mpirun
-from topompi.prediction.untuned import UNPROVEN
+from topompi.mpi.prediction.untuned import UNPROVEN
 
 pytestmark = [needs_root, pytest.mark.usefixtures("private_state")]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.test_export import EVEN, forced, placed
 from tests.support import mpirun, run_mpi
 from tests.tuning.test_tune import FAST, SLOW, measured
-from topompi.tuning.ompi_rules import of_records, write_classic
+from topompi.mpi.tuning.ompi_rules import of_records, write_classic
 from topompi.views.coordinates import write_coordinates
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT, mpirun
-from topompi.colocation.errors import ColocationError
-from topompi.colocation.modes.cores import node_of, place
-from topompi.colocation.modes.files import write_places
+from topompi.machine.colocation.errors import ColocationError
+from topompi.machine.colocation.modes.cores import node_of, place
+from topompi.machine.colocation.modes.files import write_places
 from topompi.topology.inside.finding import find_inside
 
 WHERE = """

@@ -7,9 +7,9 @@ import os
 import numpy
 import topompi
 from mpi4py import MPI
-from topompi.communicator import counted
-from topompi.shutter.holds import Process
-from topompi.shutter.sources import SOURCES, UnavailableError
+from topompi.mpi.communicator import counted
+from topompi.machine.shutter.holds import Process
+from topompi.machine.shutter.sources import SOURCES, UnavailableError
 
 comm = topompi.Intracomm(MPI.COMM_WORLD)
 one, all_ = numpy.ones(1), numpy.zeros(1)

@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from tests.programs.devices import ALGORITHMS, OnDevice
 from tests.support import ROOT, pytest_on_ranks
-from topompi.execution.buffers import DeviceMemoryError, block, vector
+from topompi.mpi.execution.buffers import DeviceMemoryError, block, vector
 
 
 class ByDlpack:

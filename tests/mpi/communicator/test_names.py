@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 import topompi
 from tests.support import ROOT, run_mpi
-from topompi.communicator.kinds import KINDS
+from topompi.mpi.communicator.kinds import KINDS
 
 PROGRAM = ROOT / "tests" / "programs" / "names.py"
 NETWORK = "--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]"

@@ -117,7 +117,7 @@ def test_on_a_virtual_placement_and_without_a_word_the_library_runs_them():
 TRIED = """
 import numpy as np, topompi
 from mpi4py import MPI
-from topompi.communicator.state import state_of
+from topompi.mpi.communicator.state import state_of
 from topompi.topology import TopologyInterface, load
 
 world, fabric = MPI.COMM_WORLD, load("xgft:2,2,2;1,1,1")
@@ -148,9 +148,9 @@ def test_a_trial_finds_the_choice_for_a_graph():
 NEW_SIZES = """
 import numpy as np, topompi
 from mpi4py import MPI
-from topompi.communicator import neighbours
-from topompi.communicator.state import state_of
-from topompi.selection.policy import Policy
+from topompi.mpi.communicator import neighbours
+from topompi.mpi.communicator.state import state_of
+from topompi.mpi.selection.policy import Policy
 from topompi.topology import TopologyInterface, load
 
 neighbours._left = lambda comm: False  # else the library runs all calls of a virtual placement

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import ROOT, pytest_on_ranks, run_mpi, with_reasons
-from topompi.communicator.remap import order
-from topompi.communicator.remap.order import Aim, RemapError, communication_graph, held_or_solved, solve
-from topompi.execution.lru import LRU
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.joined import Joining, joined_cost
 from topompi.mapping.mapping import Mapping
-from topompi.prediction.joining import joining_of
-from topompi.profile.summary import saving
+from topompi.mpi.communicator.remap import order
+from topompi.mpi.communicator.remap.order import Aim, RemapError, communication_graph, held_or_solved, solve
+from topompi.mpi.execution.lru import LRU
+from topompi.mpi.prediction.joining import joining_of
+from topompi.mpi.profile.summary import saving
 from topompi.topology import TopologyInterface, load
 from topompi.views.machine import machine_of
 

@@ -91,7 +91,7 @@ RULED = """
 import json, os, runpy, sys
 from mpi4py import MPI
 import topompi
-from topompi.dispatch.counters import counters
+from topompi.mpi.dispatch.counters import counters
 counters.enabled, world = True, MPI.COMM_WORLD
 for rules in sys.argv[2:]:
     os.environ["TOPOMPI_RULES"] = rules

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tests.support import ROOT, pytest_on_ranks
-from topompi.execution.specs import NATIVE, NO_NEEDS
-from topompi.execution.talks import Talks
-from topompi.prediction.predictor import Predictor
-from topompi.prediction.untuned import predict
-from topompi.selection.advisor import CLEAR_OF_SIBLINGS, Advisor
-from topompi.selection.judging import Verdict
-from topompi.selection.selector import Selector
-from topompi.selection.trial import TOGETHER, Contest, Trial
+from topompi.mpi.execution.specs import NATIVE, NO_NEEDS
+from topompi.mpi.execution.talks import Talks
+from topompi.mpi.prediction.predictor import Predictor
+from topompi.mpi.prediction.untuned import predict
+from topompi.mpi.selection.advisor import CLEAR_OF_SIBLINGS, Advisor
+from topompi.mpi.selection.judging import Verdict
+from topompi.mpi.selection.selector import Selector
+from topompi.mpi.selection.trial import TOGETHER, Contest, Trial
 from topompi.topology import TopologyInterface, load
 from topompi.views.jobshape import JobShape
 from topompi.views.siblings import Siblings

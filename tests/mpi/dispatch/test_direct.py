@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 
 from tests.support import ROOT, run_mpi
-from topompi.dispatch.calls import COMPILED, Calls
-from topompi.execution.specs import CALLS, Form
+from topompi.mpi.dispatch.calls import COMPILED, Calls
+from topompi.mpi.execution.specs import CALLS, Form
 
 compiled = pytest.mark.skipif(not COMPILED, reason="topompi was installed without a C compiler")
 
@@ -51,7 +51,7 @@ def plan(*args):
 
 def made(name):
     """A method as of a communicator; all ways return who ran and with what."""
-    from topompi.dispatch._calls import Method
+    from topompi.mpi.dispatch._calls import Method
 
     def function(*args, **kwargs):
         return "python", args, kwargs
@@ -171,7 +171,7 @@ def test_other_objects_and_arguments_are_not_looked_into():
 
 @compiled
 def test_what_is_always_the_librarys_is_passed_where_that_is_said():
-    from topompi.dispatch._calls import Method
+    from topompi.mpi.dispatch._calls import Method
 
     call = Method(lambda *args: ("python", args, {}), native, Handle.calls, 0, (), (), -1, -1, -1)
     handle = Handle()
@@ -229,7 +229,7 @@ def test_a_method_tells_of_itself_what_the_one_in_python_does():
             function.__doc__,
             name,
             function.__qualname__,
-            "topompi.communicator.collectives",
+            "topompi.mpi.communicator.collectives",
         )
         assert inspect.signature(method) == inspect.signature(function)
     assert "Broadcast data" in pydoc.render_doc(topompi.Intracomm)
@@ -237,7 +237,7 @@ def test_a_method_tells_of_itself_what_the_one_in_python_does():
 
 @compiled
 def test_what_makes_no_sense_is_refused():
-    from topompi.dispatch._calls import Method
+    from topompi.mpi.dispatch._calls import Method
 
     def function(handle, one, two):
         return None
@@ -283,8 +283,8 @@ import sys
 import numpy as np
 from mpi4py import MPI
 import topompi
-from topompi.communicator.handle import calls_of
-from topompi.communicator.state import state_of
+from topompi.mpi.communicator.handle import calls_of
+from topompi.mpi.communicator.state import state_of
 comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
 one, all_ = np.ones(4), np.ones((2, 4))
 calls = {
@@ -357,7 +357,7 @@ ASKED = """
 import numpy as np
 from mpi4py import MPI
 import topompi
-from topompi.selection.policy import Policy
+from topompi.mpi.selection.policy import Policy
 asked, choice = [], Policy.choice
 Policy.choice = lambda self, key, *more: asked.append(key) or choice(self, key, *more)
 comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
@@ -384,10 +384,10 @@ WITHOUT = """
 import inspect, os, runpy, sys
 for one in ("dispatch._calls", "execution._compiled", "execution._keys"):
     sys.modules[f"topompi.{one}"] = None  # as where they were not compiled
-import topompi.dispatch, topompi.execution.compiled, topompi.execution.keys
-assert not topompi.dispatch.COMPILED
-assert not topompi.execution.compiled.COMPILED
-assert topompi.execution.keys.packed((), {}) is None
+import topompi.mpi.dispatch, topompi.mpi.execution.compiled, topompi.mpi.execution.keys
+assert not topompi.mpi.dispatch.COMPILED
+assert not topompi.mpi.execution.compiled.COMPILED
+assert topompi.mpi.execution.keys.packed((), {}) is None
 assert inspect.isfunction(topompi.Intracomm.Bcast)
 sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(sys.argv[0])
@@ -397,8 +397,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 KEEPING = """
 import sys
-sys.modules["topompi.dispatch._calls"] = None
-from topompi.dispatch.calls import MOST, Calls
+sys.modules["topompi.mpi.dispatch._calls"] = None
+from topompi.mpi.dispatch.calls import MOST, Calls
 mine, early, always = Calls(), Calls(), Calls()
 mine.others, early.others, early.until = early, always, 2
 early.add(1, 0, None, 8, "early")

@@ -7,7 +7,7 @@ import pytest
 from tests.support import ROOT, run_mpi
 from topompi.errors import TopompiError
 from topompi.inputs.settings import check_settings, native_calls, reproducible, tuning
-from topompi.selection.policy import is_forgetful
+from topompi.mpi.selection.policy import is_forgetful
 
 PROGRAM = ROOT / "tests" / "programs" / "same_bits.py"
 RULES = {

@@ -11,14 +11,14 @@ from tests.docs.test_docstrings import (
 ON_MPI = (
     "osu_like_bench",
     "studies",
-    "topompi.communicator",
-    "topompi.dispatch",
-    "topompi.execution",
-    "topompi.launcher",
-    "topompi.probe",
-    "topompi.profile",
-    "topompi.selection",
-    "topompi.tuning",
+    "topompi.mpi.communicator",
+    "topompi.mpi.dispatch",
+    "topompi.mpi.execution",
+    "topompi.mpi.launcher",
+    "topompi.mpi.probe",
+    "topompi.mpi.profile",
+    "topompi.mpi.selection",
+    "topompi.mpi.tuning",
 )
 
 

@@ -12,7 +12,7 @@ from tests.support import ROOT, run_mpi
 
 # What there is of Exscan; without it the rest knows nothing of the operation.
 WITHOUT = (
-    ("topompi/execution/specs.py", '        CallSpec("Exscan", _OP, "exscan", Form.REDUCTION, sized_by=1),\n', ""),
+    ("topompi/mpi/execution/specs.py", '        CallSpec("Exscan", _OP, "exscan", Form.REDUCTION, sized_by=1),\n', ""),
     ("schedules/schedule.py", '*("scan", "exscan"),', '"scan",'),
     ("schedules/schedule.py", '"allreduce", "scan", "exscan")  #', '"allreduce", "scan")  #'),
     ("schedules/proof/places.py", '"allreduce", "scan", "exscan")', '"allreduce", "scan")'),

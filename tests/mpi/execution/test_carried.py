@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import ROOT, run_mpi
-from topompi.execution.eligibility import can_run
-from topompi.execution.parcels import REFUSED, Parcel, Route
+from topompi.mpi.execution.eligibility import can_run
+from topompi.mpi.execution.parcels import REFUSED, Parcel, Route
 
 
 @st.composite

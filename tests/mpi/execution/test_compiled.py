@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from topompi.execution import compiled as module
-from topompi.execution.areas import Span
-from topompi.execution.compiled import COPY, REDUCE, SEND, START_RECEIVE, START_SEND, WAIT, compiled
-from topompi.execution.plan import Message, Moves, Plan, Reduction, Step
+from topompi.mpi.execution import compiled as module
+from topompi.mpi.execution.areas import Span
+from topompi.mpi.execution.compiled import COPY, REDUCE, SEND, START_RECEIVE, START_SEND, WAIT, compiled
+from topompi.mpi.execution.plan import Message, Moves, Plan, Reduction, Step
 from topompi.schedules.schedule import INPUT, OUTPUT, SCRATCH
 
 pytestmark = [

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpi4py import MPI
 
-from topompi.execution import keys as plankeys
-from topompi.execution.keys import quick_key
+from topompi.mpi.execution import keys as plankeys
+from topompi.mpi.execution.keys import quick_key
 
 try:
-    from topompi.execution._keys import packed, placed
+    from topompi.mpi.execution._keys import packed, placed
 except ImportError:
     packed = placed = None
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from topompi.execution import aside
-from topompi.execution.compiled import COMPILED
-from topompi.execution.movable import Movables
-from topompi.execution.program import Resumable
-from topompi.execution.requests import PersistentRequest, PlanRequest, after
-from topompi.execution.resumable import ResumableRun
+from topompi.mpi.execution import aside
+from topompi.mpi.execution.compiled import COMPILED
+from topompi.mpi.execution.movable import Movables
+from topompi.mpi.execution.program import Resumable
+from topompi.mpi.execution.requests import PersistentRequest, PlanRequest, after
+from topompi.mpi.execution.resumable import ResumableRun
 
 
 class Steps:

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from tests.support import ROOT, run_mpi, with_reasons
-from topompi.dispatch.counters import Counters
-from topompi.launcher import launch, program_of
+from topompi.mpi.dispatch.counters import Counters
+from topompi.mpi.launcher import launch, program_of
 
 PLACED = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0002,0005]")
 

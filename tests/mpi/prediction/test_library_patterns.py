@@ -16,7 +16,7 @@ from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
 from tests.prediction.test_library_models import METHODS
 from tests.schedules.test_registry import placed
 from tests.support import ROOT, run_mpi
-from topompi.prediction.libraries import Question, model_of
+from topompi.mpi.prediction.libraries import Question, model_of
 
 RECORD = ROOT / "tests/programs/recordpatterns.py"
 ITEM = 8  # bytes

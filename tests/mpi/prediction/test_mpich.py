@@ -9,9 +9,9 @@ import pytest
 
 from tests.prediction.test_mpich import network
 from tests.support import ROOT, mpirun, run_mpi
-from topompi.execution.specs import CALLS
-from topompi.prediction.libraries import Question
-from topompi.prediction.libraries.mpich import MPICH
+from topompi.mpi.execution.specs import CALLS
+from topompi.mpi.prediction.libraries import Question
+from topompi.mpi.prediction.libraries.mpich import MPICH
 
 PROGRAMS = ROOT / "tests" / "programs"
 

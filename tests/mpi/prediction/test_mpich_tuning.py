@@ -7,11 +7,11 @@ import pytest
 
 from tests.mpi.prediction.test_mpich import network, recorded
 from tests.support import mpirun
-from topompi.prediction.libraries import Question
-from topompi.prediction.libraries.mpich import MPICH
-from topompi.prediction.libraries.mpich_forced import ALGORITHMS, forced
-from topompi.prediction.librarychoices import LibraryChoice
-from topompi.tuning.mpich_tables import MPICHTableError, MPICHTables, find_library, write_compositions, write_table
+from topompi.mpi.prediction.libraries import Question
+from topompi.mpi.prediction.libraries.mpich import MPICH
+from topompi.mpi.prediction.libraries.mpich_forced import ALGORITHMS, forced
+from topompi.mpi.prediction.librarychoices import LibraryChoice
+from topompi.mpi.tuning.mpich_tables import MPICHTableError, MPICHTables, find_library, write_compositions, write_table
 
 TABLE, COMPOSITIONS = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"
 

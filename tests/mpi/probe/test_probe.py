@@ -11,7 +11,7 @@ import pytest
 from benchmarks.probe import probed, random_shape
 from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
 from tests.support import command_line, mpirun, run_mpi
-from topompi.probe import ProbeError
+from topompi.mpi.probe import ProbeError
 from topompi.topology import load
 
 NAPPING = {
@@ -23,7 +23,7 @@ NAPPING = {
 
 
 def test_a_rank_is_kept_awake_for_as_long_as_asked_and_then_as_it_was():
-    from topompi.probe.polling import _setter, awake
+    from topompi.mpi.probe.polling import _setter, awake
 
     yields = _setter()
     assert yields is not None
@@ -41,7 +41,7 @@ def test_ranks_that_would_sleep_are_kept_awake_or_make_the_tree_doubtful(woken):
     """Not kept awake, two ranks of libraries told to sleep do so; the probe counts it."""
     keep = "" if woken else "from contextlib import nullcontext; measuring.awake = nullcontext\n"
     code = (
-        "from topompi.probe import measuring\n"
+        "from topompi.mpi.probe import measuring\n"
         f"{keep}import sys\n"
         "sys.argv = ['topompi', 'probe', '--hosts', 'a,b', '--json', '--seconds', '3']\n"
         "from topompi.cli import main; main()\n"
@@ -69,7 +69,7 @@ def test_what_cannot_be_probed_is_one_line(words, wanted):
 
 
 def test_the_ranks_of_a_pair_run_on_two_processors_where_there_are_two():
-    from topompi.probe.measuring import own_processor
+    from topompi.mpi.probe.measuring import own_processor
 
     allowed = os.sched_getaffinity(0)
     for number in range(2 * len(allowed)):
@@ -84,7 +84,7 @@ def test_the_ranks_of_a_pair_run_on_two_processors_where_there_are_two():
 
 
 def test_two_hosts_of_one_name_are_refused():
-    from topompi.probe.running import _names
+    from topompi.mpi.probe.running import _names
 
     with pytest.raises(ProbeError, match="expecting hosts of different names, got 'n2' twice"):
         _names(SimpleNamespace(allgather=lambda name: ["n1", "n2", "n2"]), None)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from topompi.communicator.handle import kept_of
-from topompi.execution.buffers import block
-from topompi.execution.specs import CALLS
-from topompi.profile.collectives import collective
-from topompi.profile.counting import Counters
-from topompi.profile.messages import quick_bytes, sending
+from topompi.mpi.communicator.handle import kept_of
+from topompi.mpi.execution.buffers import block
+from topompi.mpi.execution.specs import CALLS
+from topompi.mpi.profile.collectives import collective
+from topompi.mpi.profile.counting import Counters
+from topompi.mpi.profile.messages import quick_bytes, sending
 
 ARRAY, EIGHT, INTS = np.zeros(3), np.zeros(8), np.zeros(3, dtype=np.int32)
 MESSAGES = [

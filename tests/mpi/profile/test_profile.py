@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from tests.profile.test_profile import edges
 from tests.support import mpirun
 from topompi.cli.app import app
-from topompi.profile import read_profile
-from topompi.profile.recording import View
+from topompi.mpi.profile import read_profile
+from topompi.mpi.profile.recording import View
 
 RING = """
 from mpi4py import MPI

@@ -12,10 +12,10 @@ from mpi4py import MPI
 
 from tests.support import ROOT, mpi_job, run_mpi
 from topompi.mapping import read_graph
-from topompi.profile import read_profile
-from topompi.profile.counting import Counters
-from topompi.profile.file import part_of, rank_line
-from topompi.profile.monitored import read_monitored
+from topompi.mpi.profile import read_profile
+from topompi.mpi.profile.counting import Counters
+from topompi.mpi.profile.file import part_of, rank_line
+from topompi.mpi.profile.monitored import read_monitored
 from topompi.schedules.registry import make
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
@@ -178,7 +178,7 @@ with topompi.profile(MPI.COMM_WORLD, {str(path)!r}) as comm:
     comm.Bcast(numpy.zeros(5))
     comm.Barrier()
     if comm.rank == 0:
-        topompi.profile.live.running().flush()
+        topompi.mpi.profile.live.running().flush()
         os.kill(os.getpid(), {int(signal.SIGKILL)})
     comm.Barrier()
 """

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from tests.support import ROOT, mpirun, run_mpi, shared_data
 from topompi.cli.app import app
 from topompi.mapping import CommunicationGraph
-from topompi.profile import read_profile
-from topompi.profile.analysis import by_hops
+from topompi.mpi.profile import read_profile
+from topompi.mpi.profile.analysis import by_hops
 from topompi.topology import TopologyInterface, load
 
 SOURCE = "XGFT(2; 4,4; 1,2)"

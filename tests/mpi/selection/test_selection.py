@@ -6,7 +6,7 @@ import pytest
 
 from tests.selection.test_selection import rules_text
 from tests.support import run_mpi
-from topompi.execution.specs import NATIVE
+from topompi.mpi.execution.specs import NATIVE
 
 PROGRAM = "tests/programs/selection.py"
 
@@ -73,7 +73,7 @@ TIMED = """
 import os, sys
 from mpi4py import MPI
 import numpy as np
-import topompi, topompi.execution.timing as timing, topompi.execution.planning as planparts
+import topompi, topompi.mpi.execution.timing as timing, topompi.mpi.execution.planning as planparts
 events, made, clock = [], planparts._made, timing.perf_counter
 planparts._made = lambda *arguments: (events.append("plan"), made(*arguments))[1]
 timing.perf_counter = lambda: (events.append("clock"), clock())[1]

@@ -4,16 +4,16 @@ import pytest
 from mpi4py import MPI
 
 from tests.selection.test_virtual_choices import SOURCE
-from topompi.dispatch.common import Common
-from topompi.dispatch.parts import Parts
-from topompi.dispatch.reasons import why_ran
 from topompi.mapping import place
-from topompi.prediction.libraries import model_of
-from topompi.prediction.predictor import Predictor
-from topompi.prediction.scope import unmodelled
-from topompi.prediction.untuned import predict
-from topompi.selection.choice import Choice
-from topompi.selection.policy import Policy
+from topompi.mpi.dispatch.common import Common
+from topompi.mpi.dispatch.parts import Parts
+from topompi.mpi.dispatch.reasons import why_ran
+from topompi.mpi.prediction.libraries import model_of
+from topompi.mpi.prediction.predictor import Predictor
+from topompi.mpi.prediction.scope import unmodelled
+from topompi.mpi.prediction.untuned import predict
+from topompi.mpi.selection.choice import Choice
+from topompi.mpi.selection.policy import Policy
 from topompi.topology import TopologyInterface, load
 
 NBYTES = 256 << 10

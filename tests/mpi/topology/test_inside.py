@@ -66,7 +66,7 @@ def test_bound_ranks_of_a_job_have_levels_inside_their_host(tmp_path: Path) -> N
 def test_ranks_are_placed_by_the_guids_of_their_adapters_and_else_by_name(tmp_path: Path) -> None:
     from mpi4py import MPI
 
-    from topompi.communicator.discovery import Facts, _place
+    from topompi.mpi.communicator.discovery import Facts, _place
 
     assert MPI.COMM_SELF.size == 1
     (tmp_path / "fabric").write_text(default_report(pair()))

@@ -8,7 +8,7 @@ import time
 
 from tests.services import read, reversed_spines, running
 from tests.support import ROOT, run_mpi
-from topompi.daemon.watch import Watch
+from topompi.machine.daemon.watch import Watch
 from topompi.topology import TopologyInterface
 from topompi.topology.service.store import Store
 
@@ -25,7 +25,7 @@ import time
 import numpy as np
 from mpi4py import MPI
 import topompi
-from topompi.communicator.state import working
+from topompi.mpi.communicator.state import working
 """
 CHANGES = """
 comm = topompi.Intracomm(MPI.COMM_WORLD)

@@ -6,12 +6,12 @@ import re
 import pytest
 
 from tests.support import run_mpi
-from topompi.execution.specs import NATIVE
-from topompi.selection.classes import class_bytes, size_class
-from topompi.selection.rules import Rules
-from topompi.tuning.comparison import compare, is_undecided
-from topompi.tuning.measuring import METHODS
-from topompi.tuning.record import TuneRecord
+from topompi.mpi.execution.specs import NATIVE
+from topompi.mpi.selection.classes import class_bytes, size_class
+from topompi.mpi.selection.rules import Rules
+from topompi.mpi.tuning.comparison import compare, is_undecided
+from topompi.mpi.tuning.measuring import METHODS
+from topompi.mpi.tuning.record import TuneRecord
 
 
 @pytest.fixture(scope="module")

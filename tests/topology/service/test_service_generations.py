@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from tests.services import REPORT, TABLES, raw, read, reversed_spines, running, switches, wait_until
-from topompi.daemon.commands import run_command
-from topompi.daemon.watch import Watch
 from topompi.errors import ServiceError
+from topompi.machine.daemon.commands import run_command
+from topompi.machine.daemon.watch import Watch
 from topompi.topology import Routes, TopologyInterface, load, reread
 from topompi.topology.client import ask, ask_line
 from topompi.topology.service import state

@@ -14,8 +14,8 @@ import pytest
 
 from tests.ibsim import Simulation, missing_tools, serve
 from tests.services import raw, read, running, wait_until
-from topompi.daemon.watch import Watch
 from topompi.inputs import open_inputs
+from topompi.machine.daemon.watch import Watch
 from topompi.topology.client import Address, ask
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...colocation.errors import ColocationError
-from ...colocation.pairing.pool import Knowledge
-from ...colocation.profiles.files import PROFILES, read_profiles, read_system
-from ...colocation.profiles.record import Profile, merged
-from ...colocation.profiles.system import System
-from ...colocation.speedups.files import read_speedups
-from ...colocation.speedups.matrix import Speedups
 from ...inputs.files import read_text
+from ...machine.colocation.errors import ColocationError
+from ...machine.colocation.pairing.pool import Knowledge
+from ...machine.colocation.profiles.files import PROFILES, read_profiles, read_system
+from ...machine.colocation.profiles.record import Profile, merged
+from ...machine.colocation.profiles.system import System
+from ...machine.colocation.speedups.files import read_speedups
+from ...machine.colocation.speedups.matrix import Speedups
 
 __all__ = ["merge_all", "read_knowledge", "system_for"]
 

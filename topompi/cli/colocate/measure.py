@@ -14,17 +14,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ...colocation.errors import ColocationError
-from ...colocation.measuring import picture
-from ...colocation.measuring.estimating import Forecast, forecast, speedups_of, spreads_of
-from ...colocation.measuring.journal import Journal
-from ...colocation.measuring.plan import Pair, Program, Rules, Run, Segment, next_segment, pairs_of, programs_of
-from ...colocation.measuring.running import Guard, run_segment
-from ...colocation.speedups.files import write_speedups
-from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import span_name
 from ...inputs.files import read_text
 from ...inputs.writing import write_text
+from ...machine.colocation.errors import ColocationError
+from ...machine.colocation.measuring import picture
+from ...machine.colocation.measuring.estimating import Forecast, forecast, speedups_of, spreads_of
+from ...machine.colocation.measuring.journal import Journal
+from ...machine.colocation.measuring.plan import Pair, Program, Rules, Run, Segment, next_segment, pairs_of, programs_of
+from ...machine.colocation.measuring.running import Guard, run_segment
+from ...machine.colocation.speedups.files import write_speedups
+from ...machine.colocation.speedups.matrix import Speedups
 from ..inputs import Settings, settings_of
 from ..quantities import COUNT, SECONDS, SHARE
 from ..terminal import Screen, console

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ...colocation.errors import ColocationError
-from ...colocation.pairing.matching import MATCHERS
-from ...colocation.pairing.pool import BASES, Pairing, pair_jobs
 from ...inputs.pairs import read_pairs
+from ...machine.colocation.errors import ColocationError
+from ...machine.colocation.pairing.matching import MATCHERS
+from ...machine.colocation.pairing.pool import BASES, Pairing, pair_jobs
 from ..inputs import AsJson
 from ..quantities import FACTOR
 from ..terminal import console

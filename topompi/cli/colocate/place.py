@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ...colocation.modes.cores import MODES, Places, node_of
-from ...colocation.modes.cores import place as places_of
-from ...colocation.modes.files import WRITERS, write_places
 from ...inputs.hostlist import expand
 from ...inputs.writing import write_text
+from ...machine.colocation.modes.cores import MODES, Places, node_of
+from ...machine.colocation.modes.cores import place as places_of
+from ...machine.colocation.modes.files import WRITERS, write_places
 from ...topology.inside.cpus import cpu_mask, write_cpu_list
 from ...topology.inside.finding import find_inside
 from ...topology.inside.hwlocxml import read_file

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ...colocation.prediction.cells import Prediction, expected_accuracy, left_out, next_cells
-from ...colocation.prediction.cells import predict as predict_cells
-from ...colocation.speedups.bands import CLASSES, classes
-from ...colocation.speedups.files import read_speedups, write_speedups
-from ...colocation.speedups.matrix import Speedups
+from ...machine.colocation.prediction.cells import Prediction, expected_accuracy, left_out, next_cells
+from ...machine.colocation.prediction.cells import predict as predict_cells
+from ...machine.colocation.speedups.bands import CLASSES, classes
+from ...machine.colocation.speedups.files import read_speedups, write_speedups
+from ...machine.colocation.speedups.matrix import Speedups
 from ..inputs import AsJson
 from ..quantities import COUNT
 

@@ -11,18 +11,18 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ...colocation.errors import ColocationError
-from ...colocation.profiles.collecting import profile_of
-from ...colocation.profiles.drawing import MOST, spider
-from ...colocation.profiles.files import PROFILES, known_fields, read_profiles, write_profiles, write_system
-from ...colocation.profiles.perf import ASK, EVENTS
-from ...colocation.profiles.record import METRICS, Profile, merged
-from ...colocation.profiles.slurmfields import ASK as FACTS
-from ...colocation.profiles.system import System
-from ...colocation.rules.labels import character_of
 from ...inputs.files import open_inputs, read_text
 from ...inputs.jsontext import parse_json
 from ...inputs.writing import write_text
+from ...machine.colocation.errors import ColocationError
+from ...machine.colocation.profiles.collecting import profile_of
+from ...machine.colocation.profiles.drawing import MOST, spider
+from ...machine.colocation.profiles.files import PROFILES, known_fields, read_profiles, write_profiles, write_system
+from ...machine.colocation.profiles.perf import ASK, EVENTS
+from ...machine.colocation.profiles.record import METRICS, Profile, merged
+from ...machine.colocation.profiles.slurmfields import ASK as FACTS
+from ...machine.colocation.profiles.system import System
+from ...machine.colocation.rules.labels import character_of
 from ..inputs import AsJson, Settings, settings_of
 from ..quantities import FACTOR, HOSTS, RANKS, SECONDS
 from ..terminal import console
@@ -115,7 +115,7 @@ def _collected(
 def _recorded(paths: list[Path], found: Profile) -> Profile:
     """Add ranks, hosts and run time of recordings; they have no times of calls and no counts."""
     for path in paths:
-        from ...profile.file import read_profile  # imported here, because it needs the MPI half
+        from ...mpi.profile.file import read_profile  # imported here, because it needs the MPI half
 
         run = read_profile(path)
         told = Profile(

@@ -10,8 +10,8 @@ import typer
 
 from ...errors import SourceError
 from ...inputs.slurm.running import read_running
-from ...jobs import ALLOCATORS, AllocationError
-from ...jobs.now import Offer, offer
+from ...machine.jobs import ALLOCATORS, AllocationError
+from ...machine.jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
 from ..inputs import AsJson, ClusterName, Lfts, Reading, grouped, list_findings, reporting, require_source, topology
@@ -60,7 +60,7 @@ def allocate(
     require_cluster(cluster, live, how, lfts)
     with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
         if cluster is None:
-            from ...slurm.live import cluster_now  # imported here, because few commands ask Slurm
+            from ...machine.slurm.live import cluster_now  # imported here, because few commands ask Slurm
 
             machine = cluster_now(report, cluster_name)
         else:
@@ -72,7 +72,7 @@ def allocate(
     if live:
         if running is not None or closed is not None:
             raise AllocationError("expecting --slurm, or --running and --closed, got both")
-        from ...slurm.live import nodes_now, running_now  # imported here, because few commands ask Slurm
+        from ...machine.slurm.live import nodes_now, running_now  # imported here, because few commands ask Slurm
 
         jobs, shut = running_now(notes, cluster_name), nodes_now(cluster_name)[1]
     if closed is not None:

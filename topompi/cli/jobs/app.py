@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...jobs import (
+from ...machine.jobs import (
     ALLOCATORS,
     QUEUES,
     Backfill,
@@ -27,11 +27,11 @@ from ...jobs import (
     read_workload,
     simulate,
 )
-from ...jobs.drawing import check_plot, draw, draw_comparison
-from ...jobs.exports import to_json, write_jobs
-from ...jobs.metrics import figures
-from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
-from ...jobs.workload.transform import larger, segments
+from ...machine.jobs.drawing import check_plot, draw, draw_comparison
+from ...machine.jobs.exports import to_json, write_jobs
+from ...machine.jobs.metrics import figures
+from ...machine.jobs.study import SCENARIOS, Interval, break_even, interval, replay
+from ...machine.jobs.workload.transform import larger, segments
 from ...views.cluster import read_cluster
 from ..app import with_late
 from ..inputs import (
@@ -116,7 +116,9 @@ class LogOnCluster:
         if self.coschedule is not None:
             if self.slots not in (None, 2):
                 raise JobsError(f"--speedups: expecting --slots 2, because nodes have two halves, got {self.slots}")
-            from ...colocation.scheduling.registered import jobs_for  # imported here, because few commands need it
+            from ...machine.colocation.scheduling.registered import (
+                jobs_for,  # imported here, because few commands need it
+            )
 
             return jobs_for(str(self.coschedule), workload), machine.with_slots(2)
         machine = machine if self.slots is None else machine.with_slots(self.slots)

@@ -16,7 +16,7 @@ from rich.table import Table
 from ...errors import SourceError
 from ...inputs.figures import bare_name
 from ...inputs.hostlist import compress
-from ...interference.placement import PLACEMENTS
+from ...machine.interference.placement import PLACEMENTS
 from ...network import Tables
 from ...topology import Routes
 from ..inputs import AsJson, ClusterName, Lfts, Reading, Settings, Topology, grouped, list_findings, reading, routes_of
@@ -24,7 +24,7 @@ from ..terminal import Limit, console
 from .model import Links
 
 if TYPE_CHECKING:
-    from ...interference import Character, JobSpec, Levels, Thresholds
+    from ...machine.interference import Character, JobSpec, Levels, Thresholds
 
 __all__ = ["Jobs", "characterise_command"]
 
@@ -89,9 +89,9 @@ def characterise_command(
     extreme (least usage of these classes), rate, latency, overhead, eager (as for topompi jobs replay).
     """
     # Imported here, because the help of other commands would wait for them.
-    from ...interference import levels_of, read_jobs
-    from ...interference.pictures import check_plot
-    from ...interference.pictures.usage import draw
+    from ...machine.interference import levels_of, read_jobs
+    from ...machine.interference.pictures import check_plot
+    from ...machine.interference.pictures.usage import draw
 
     if plot is not None:
         check_plot(plot)
@@ -129,8 +129,8 @@ def _placed(specs: Sequence[JobSpec], routes: Routes, setting: Setting, links: L
     :param setting: options with the placement.
     :param links: options of links and hosts.
     """
-    from ...interference import place
-    from ...interference.network import SharedNetwork, shared_network
+    from ...machine.interference import place
+    from ...machine.interference.network import SharedNetwork, shared_network
     from ...netsim import Hosts
     from ...views.cluster import cluster_of, node_hosts
 
@@ -156,7 +156,7 @@ def _character(placed: Placed, levels: Levels, tables: Tables, thresholds: Thres
     :param tables: routes of the fabric.
     :param thresholds: limits between the classes.
     """
-    from ...interference import characterise
+    from ...machine.interference import characterise
 
     job = placed.job
     return characterise(job.graph, placed.seconds, placed.hosts, levels, tables=tables, thresholds=thresholds)
@@ -170,8 +170,8 @@ def _facts(placed: Placed, character: Character, levels: Levels, tables: Tables 
     :param levels: levels of the fabric.
     :param tables: routes by which jobs that may share links are counted; None to count hosts.
     """
-    from ...interference.rivals import job_links, rivals
-    from ...interference.sharing import sharing_jobs_on
+    from ...machine.interference.rivals import job_links, rivals
+    from ...machine.interference.sharing import sharing_jobs_on
 
     rows, hosts = list[dict[str, Any]](), np.unique(placed.hosts)
     for load in character.loads:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ...errors import SourceError
 from ...inputs.slurm.running import read_running
-from ...jobs import AllocationError, Cluster
-from ...jobs.now import held_nodes, node_names, remarks, shared_links
+from ...machine.jobs import AllocationError, Cluster
+from ...machine.jobs.now import held_nodes, node_names, remarks, shared_links
 from ...topology import Report, Routes
 from ...topology.hostnames import find_hosts
 from ...topology.inspection import study_jobs, without
@@ -80,7 +80,7 @@ def _show_sharing(
     """
     notes: list[str] = []
     if running is None:
-        from ...slurm.live import running_now  # imported here, because few commands ask Slurm
+        from ...machine.slurm.live import running_now  # imported here, because few commands ask Slurm
 
         jobs = running_now(notes, cluster_name)
     else:
@@ -125,7 +125,7 @@ def _routes(
         with reading(cluster, lfts, how) as (discovery, report):
             yield routes_of(discovery, how.rails, how.down), report
         return
-    from ...slurm.live import routes_now  # imported here, because few commands ask Slurm
+    from ...machine.slurm.live import routes_now  # imported here, because few commands ask Slurm
 
     with reporting(SourceError, "asking Slurm", partial=how.partial) as report:
         yield without(routes_now(report, cluster_name), how.down or []), report

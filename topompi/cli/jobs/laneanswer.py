@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from ...inputs.figures import size_name
-from ...interference import InterferenceError, characterise
-from ...interference.characterisation import Character
-from ...interference.crossbar import graph_of
-from ...interference.lanes import Found, Lanes, Trials, by_classes, by_rules, search
-from ...interference.lanes.files import write_files
-from ...interference.lanes.membership import Member
-from ...interference.lanes.opensm import Qos
-from ...interference.lanes.report import job_rows, lane_rows, sweep_rows, totals
-from ...interference.levels import levels_of
-from ...interference.network import SharedNetwork, shared_network
-from ...interference.pictures import check_plot
-from ...interference.pictures.lanes import draw
-from ...interference.placement import place
-from ...interference.specs import NO_TIMES, JobSpec, read_jobs
-from ...jobs import Cluster
+from ...machine.interference import InterferenceError, characterise
+from ...machine.interference.characterisation import Character
+from ...machine.interference.crossbar import graph_of
+from ...machine.interference.lanes import Found, Lanes, Trials, by_classes, by_rules, search
+from ...machine.interference.lanes.files import write_files
+from ...machine.interference.lanes.membership import Member
+from ...machine.interference.lanes.opensm import Qos
+from ...machine.interference.lanes.report import job_rows, lane_rows, sweep_rows, totals
+from ...machine.interference.levels import levels_of
+from ...machine.interference.network import SharedNetwork, shared_network
+from ...machine.interference.pictures import check_plot
+from ...machine.interference.pictures.lanes import draw
+from ...machine.interference.placement import place
+from ...machine.interference.specs import NO_TIMES, JobSpec, read_jobs
+from ...machine.jobs import Cluster
 from ...netsim import Hosts, Program
 from ...netsim.packets import Settings
 from ...topology import Fabric

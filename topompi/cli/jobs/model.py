@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...interference import InterferenceError
+from ...machine.interference import InterferenceError
 from ..inputs import settings_of
 from ..quantities import BYTES, COUNT, FACTOR, RATE, SECONDS
 
 if TYPE_CHECKING:
-    from ...interference import Thresholds
+    from ...machine.interference import Thresholds
 
 __all__ = ["MODELS", "Links"]
 
@@ -71,7 +71,7 @@ class Links:
     @property
     def thresholds(self) -> Thresholds:
         """The limits between the classes."""
-        from ...interference import Thresholds
+        from ...machine.interference import Thresholds
 
         limits = {"moderate": self.moderate, "extreme": self.extreme}
         return Thresholds(**{name: limit for name, limit in limits.items() if limit is not None})

@@ -10,16 +10,16 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ...colocation.errors import ColocationError
-from ...colocation.estimates.estimators import METHODS
-from ...colocation.estimates.records import read_records
-from ...colocation.prices.accounts import Ledger
-from ...colocation.prices.billing import Bill, bill, charge_all, is_list, read_runs
-from ...colocation.prices.reports import to_csv, to_html, to_json
-from ...colocation.prices.rules import RULES, Run, charged_cores
 from ...inputs.files import read_text
 from ...inputs.writing import write_text
-from ...jobs import read_workload
+from ...machine.colocation.errors import ColocationError
+from ...machine.colocation.estimates.estimators import METHODS
+from ...machine.colocation.estimates.records import read_records
+from ...machine.colocation.prices.accounts import Ledger
+from ...machine.colocation.prices.billing import Bill, bill, charge_all, is_list, read_runs
+from ...machine.colocation.prices.reports import to_csv, to_html, to_json
+from ...machine.colocation.prices.rules import RULES, Run, charged_cores
+from ...machine.jobs import read_workload
 from ..inputs import AsJson, ClusterName
 from ..quantities import FACTOR, PER_HOST, SEED
 from ..terminal import console

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...errors import SourceError
-from ...interference.placement import PLACEMENTS
+from ...machine.interference.placement import PLACEMENTS
 from ...views.cluster import read_routed
 from ..inputs import AsJson, ClusterName, Lfts, Reading, Settings, Topology, drawings, grouped, list_findings, reporting
 from ..quantities import COUNT
@@ -53,7 +53,7 @@ def replay_command(
     up to which a send does not wait); for packets, buffer (bytes of each port, all lanes) and hop-lanes (lanes of each
     service lane, by hop, for dragonflies and tori).
     """
-    from ...interference.pictures import check_plot
+    from ...machine.interference.pictures import check_plot
     from ...views.picture.writers import check_file
     from .sidebyside import Question, answer  # imported here, because other commands need no simulator
 

@@ -11,15 +11,15 @@ from typing import Any
 from rich.table import Table
 
 from ...inputs.figures import bare_name, cut_middle
-from ...interference import InterferenceError
-from ...interference.network import SharedNetwork, shared_network
-from ...interference.pictures import fabric
-from ...interference.pictures.runs import draw
-from ...interference.placement import draws_of, host_list, nodes_of, place
-from ...interference.replay import Outcome, pairwise_delays, prefers, replay
-from ...interference.report import FIGURES, link_rows, pair_rows, summary
-from ...interference.specs import JobSpec, read_jobs
-from ...jobs import Cluster
+from ...machine.interference import InterferenceError
+from ...machine.interference.network import SharedNetwork, shared_network
+from ...machine.interference.pictures import fabric
+from ...machine.interference.pictures.runs import draw
+from ...machine.interference.placement import draws_of, host_list, nodes_of, place
+from ...machine.interference.replay import Outcome, pairwise_delays, prefers, replay
+from ...machine.interference.report import FIGURES, link_rows, pair_rows, summary
+from ...machine.interference.specs import JobSpec, read_jobs
+from ...machine.jobs import Cluster
 from ...netsim import Hosts, Program
 from ...netsim.packets import Settings
 from ...topology import Routes

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from rich.table import Table
 
-from ...jobs import Cluster, Outcome, Workload
-from ...jobs.metrics import figures
-from ...jobs.study import Interval
+from ...machine.jobs import Cluster, Outcome, Workload
+from ...machine.jobs.metrics import figures
+from ...machine.jobs.study import Interval
 from ..terminal import console
 
 __all__ = ["print_intervals", "print_notes", "print_outcomes", "print_rejections", "print_workload"]

@@ -11,20 +11,20 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from ...colocation.errors import ColocationError
-from ...colocation.prices.drawing import draw_worth
-from ...colocation.prices.rules import RULES
-from ...colocation.prices.worth import Worth, effects_of, worth
-from ...colocation.scheduling.allocators import Halves, Matched
-from ...colocation.scheduling.halves import on_halves
-from ...colocation.scheduling.neighbours import intervals_of
-from ...colocation.scheduling.speed import ColocatedSpeed
-from ...colocation.scheduling.table import rate_table
-from ...colocation.speedups.drawn import draw_speedups
-from ...colocation.speedups.files import read_speedups
-from ...colocation.speedups.matrix import Speedups
 from ...inputs.figures import check_plot
-from ...jobs import QUEUES, Cluster, Outcome, Workload, read_workload, simulate
+from ...machine.colocation.errors import ColocationError
+from ...machine.colocation.prices.drawing import draw_worth
+from ...machine.colocation.prices.rules import RULES
+from ...machine.colocation.prices.worth import Worth, effects_of, worth
+from ...machine.colocation.scheduling.allocators import Halves, Matched
+from ...machine.colocation.scheduling.halves import on_halves
+from ...machine.colocation.scheduling.neighbours import intervals_of
+from ...machine.colocation.scheduling.speed import ColocatedSpeed
+from ...machine.colocation.scheduling.table import rate_table
+from ...machine.colocation.speedups.drawn import draw_speedups
+from ...machine.colocation.speedups.files import read_speedups
+from ...machine.colocation.speedups.matrix import Speedups
+from ...machine.jobs import QUEUES, Cluster, Outcome, Workload, read_workload, simulate
 from ..inputs import AsJson, ClusterName, First, Settings, settings_of
 from ..quantities import FACTOR, HOSTS, PER_HOST, SEED, SHARE
 from ..terminal import console

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...inputs.hostlist import compress
-from ...profile import Profile
+from ...mpi.profile import Profile
 from ...topology import TopologyInterface
 
 __all__ = ["commands", "hint_of", "where"]
@@ -41,7 +41,7 @@ def commands(advice: dict[str, Any], found: Profile, topology: str, options: str
     The map is left out if it saves too little or is predicted to be slower, topompi's collectives if the predicted
     seconds of all calls that topompi can run do not fall.
 
-    :param advice: result of `topompi.profile.advice.advise`.
+    :param advice: result of `topompi.mpi.profile.advice.advise`.
     :param found: the profile.
     :param topology: topology source.
     :param options: options of topompi map, as ``where`` returns them.
@@ -71,7 +71,7 @@ def _launch(found: Profile, options: list[str], *, module: bool = False) -> str:
 def hint_of(saving: dict[str, Any], options: str) -> str:
     """Describe in a line the bytes times hops that another order of ranks would save, and the command that finds it.
 
-    :param saving: result of `topompi.profile.summary.saving`.
+    :param saving: result of `topompi.mpi.profile.summary.saving`.
     :param options: options of topompi map, as ``where`` returns them.
     """
     cut = f" ({saving['cut']})" if saving["cut"] else ""

@@ -14,14 +14,14 @@ from typer.core import TyperGroup
 from ...inputs.figures import bare_name, cut_middle
 from ...inputs.hostlist import read_hosts
 from ...inputs.writing import write_text
-from ...profile import Profile, ProfileError, read_profile, write_profile
-from ...profile.analysis import GRANULARITIES
-from ...profile.colours import DEFAULT
-from ...profile.export import EXPORTS, export
-from ...profile.monitored import read_monitored, record
-from ...profile.placing import placed
-from ...profile.recording import COUNTS, View
-from ...profile.summary import check_hosts, summarise
+from ...mpi.profile import Profile, ProfileError, read_profile, write_profile
+from ...mpi.profile.analysis import GRANULARITIES
+from ...mpi.profile.colours import DEFAULT
+from ...mpi.profile.export import EXPORTS, export
+from ...mpi.profile.monitored import read_monitored, record
+from ...mpi.profile.placing import placed
+from ...mpi.profile.recording import COUNTS, View
+from ...mpi.profile.summary import check_hosts, summarise
 from ...topology import Report, Routes, TopologyInterface, load_routes
 from ..hosts import Placement
 from ..inputs import AsJson, Lfts, Topology, grouped, reporting, topology
@@ -152,8 +152,8 @@ def advise(
     as_json: AsJson = False,
 ) -> None:
     """Show the savings of a better mapping and other schedules by the models, what is out of reach, and what to run."""
-    from ...prediction.libraries import model_of
-    from ...profile.advice import advise as advice_of
+    from ...mpi.prediction.libraries import model_of
+    from ...mpi.profile.advice import advise as advice_of
 
     found = _read(recorded)
     with reporting(ProfileError) as progress:
@@ -204,7 +204,7 @@ def export_command(
             found = _read(path)
             runs[path.stem] = found, job.placed(found, routes, source)
         if output.suffix == ".html":
-            from ...profile.page import page
+            from ...mpi.profile.page import page
 
             write_text(output, page(runs, DEFAULT, *split_view(by)))
         else:
@@ -228,8 +228,11 @@ def _draw(
     :param form: ending of the pictures.
     :param progress: object that shows progress.
     """
-    from ...profile.pictures import draw_comparison, draw_traffic  # imported here, because other commands do not draw
-    from ...profile.tree import tree_of
+    from ...mpi.profile.pictures import (  # imported here, because other commands do not draw
+        draw_comparison,
+        draw_traffic,
+    )
+    from ...mpi.profile.tree import tree_of
     from ...views.picture.writers import write
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ def draw(console: Screen, summary: dict[str, Any]) -> None:
     """Print tables of a profile's messages and bytes by distance, and of its busiest hosts, switches and links.
 
     :param console: screen to print on.
-    :param summary: result of `topompi.profile.summary.summarise`.
+    :param summary: result of `topompi.mpi.profile.summary.summarise`.
     """
     timed = f"{summary['timed']} {summary['seconds']:.3g} s; " if summary["seconds"] else ""
     console.print(f"{summary['command'] or 'a program'}: {timed}method: {summary['method']}", soft_wrap=True)
@@ -93,9 +93,9 @@ def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
     """Print tables of messages by distance, of predicted times, and of the savings of another order or algorithm.
 
     :param console: screen to print on.
-    :param advice: result of `topompi.profile.advice.advise`.
+    :param advice: result of `topompi.mpi.profile.advice.advise`.
     """
-    from ...prediction.words import footnotes  # imported here, because other commands do without predictions
+    from ...mpi.prediction.words import footnotes  # imported here, because other commands do without predictions
 
     console.print(advice["job"], soft_wrap=True)
     table = Table("what is sent", "distance", "messages", "bytes", "share", box=None)

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import TopompiError
-from ...prediction.libraries import Library
-from ...prediction.libraries.mpich import MPICH
-from ...prediction.libraries.mpich_forced import ALGORITHMS, INTEL
-from ...prediction.libraries.openmpi import OpenMPI
-from ...prediction.librarychoices import METHODS, OVER_HOSTS, LibraryChoice, choices, left_to_han, mean_gain
-from ...prediction.machines import machine_from
-from ...prediction.mpichchoices import intel_choices, mpich_choices
-from ...prediction.predictor import Predictor
+from ...mpi.prediction.libraries import Library
+from ...mpi.prediction.libraries.mpich import MPICH
+from ...mpi.prediction.libraries.mpich_forced import ALGORITHMS, INTEL
+from ...mpi.prediction.libraries.openmpi import OpenMPI
+from ...mpi.prediction.librarychoices import METHODS, OVER_HOSTS, LibraryChoice, choices, left_to_han, mean_gain
+from ...mpi.prediction.machines import machine_from
+from ...mpi.prediction.mpichchoices import intel_choices, mpich_choices
+from ...mpi.prediction.predictor import Predictor
+from ...mpi.tuning.intel_adjust import write_adjust
+from ...mpi.tuning.mpich_tables import MPICHTables, find_library, write_compositions, write_table
+from ...mpi.tuning.ompi_rules import Rules, of_choices, write_classic, write_json
 from ...topology import Report, TopologyInterface
-from ...tuning.intel_adjust import write_adjust
-from ...tuning.mpich_tables import MPICHTables, find_library, write_compositions, write_table
-from ...tuning.ompi_rules import Rules, of_choices, write_classic, write_json
 
 __all__ = ["FILES", "ChoiceFiles", "ExportError", "choice_files"]
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from ...inputs.writing import write_text
-from ...tuning.ompi_rules import of_records, write_classic, write_json
-from ...tuning.record import TuneRecord
+from ...mpi.tuning.ompi_rules import of_records, write_classic, write_json
+from ...mpi.tuning.record import TuneRecord
 from ...views.coordinates import write_coordinates
 from ..hosts import Placement, find_hosts
 from ..inputs import (

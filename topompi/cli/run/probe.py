@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from ...errors import SourceError, TopompiError
-from ...extensions import require_mpi
+from ...inputs.extensions import require_mpi
 from ...inputs.hostlist import expand
 from ...inputs.writing import write_text
 from ..inputs import AsJson
@@ -20,7 +20,7 @@ from ..quantities import SECONDS
 from ..terminal import Limit, console
 
 if TYPE_CHECKING:
-    from ...probe import Probed
+    from ...mpi.probe import Probed
 
 __all__ = ["probe"]
 
@@ -40,7 +40,7 @@ def probe(
     require_mpi()
     from mpi4py import MPI
 
-    from ...probe import running
+    from ...mpi.probe import running
 
     world = MPI.COMM_WORLD
     speaks = world.Get_rank() == 0

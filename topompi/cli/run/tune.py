@@ -12,13 +12,13 @@ import typer
 from rich.table import Table
 
 from ...errors import TopompiError
-from ...execution.eligibility import why_not
-from ...execution.specs import CALLS, NATIVE
-from ...extensions import require_mpi
+from ...inputs.extensions import require_mpi
 from ...inputs.writing import write_text
-from ...selection.classes import size_class
-from ...tuning.comparison import Row, compare, is_undecided, rounds_needed, rules_of, winner
-from ...tuning.record import Measured, TuneRecord
+from ...mpi.execution.eligibility import why_not
+from ...mpi.execution.specs import CALLS, NATIVE
+from ...mpi.selection.classes import size_class
+from ...mpi.tuning.comparison import Row, compare, is_undecided, rounds_needed, rules_of, winner
+from ...mpi.tuning.record import Measured, TuneRecord
 from ..inputs import AsJson, topology
 from ..quantities import COUNT, parse_bytes
 from ..terminal import Limit, console, overwrite
@@ -104,9 +104,9 @@ def _run(
     as_json: bool,
 ) -> None:
     """Run the command; collective, with the same errors on all ranks."""
-    from ...communicator import Intracomm
-    from ...communicator.state import state_of
-    from ...tuning.measuring import contenders, measure, record_of
+    from ...mpi.communicator import Intracomm
+    from ...mpi.communicator.state import state_of
+    from ...mpi.tuning.measuring import contenders, measure, record_of
 
     if world.Get_size() < 2:
         raise TuneError("expecting at least 2 ranks: run it under mpirun, as the job that the rules are for")
@@ -219,7 +219,7 @@ def _table(rows: list[Row]) -> Table:
 
 
 def _method(name: str) -> str:
-    from ...tuning.measuring import METHODS
+    from ...mpi.tuning.measuring import METHODS
 
     of_name: dict[str, str] = {method.lower(): method for method in METHODS}
     if name.lower() not in of_name:
@@ -229,7 +229,7 @@ def _method(name: str) -> str:
 
 def _require_runs(methods: Sequence[str], algorithms: Sequence[str]) -> None:
     """Raise an error if one of the algorithms can run none of the methods."""
-    from ...tuning.measuring import candidates
+    from ...mpi.tuning.measuring import candidates
 
     for name in algorithms:
         reasons = [why_not(method, name) for method in methods]
@@ -272,7 +272,7 @@ def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -
 
 def _cells(methods: Sequence[str], sizes: Sequence[int], ranks: int) -> list[tuple[str, int]]:
     """Return all pairs of a method and a size in bytes, which is rounded to one that the method can have."""
-    from ...tuning.measuring import whole
+    from ...mpi.tuning.measuring import whole
 
     return list(dict.fromkeys((method, whole(method, size, ranks)) for method in methods for size in sizes))
 

@@ -54,7 +54,7 @@ def why(
     with --topology. If $TOPOMPI_HOSTS places ranks virtually, the answer treats its hosts as real ones; the last line
     then shows what runs in the virtual job.
     """
-    from ...selection.explanation import explain
+    from ...mpi.selection.explanation import explain
 
     method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
     pretended = os.environ.get(VIRTUAL_HOSTS)
@@ -73,7 +73,7 @@ def why(
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from ...prediction.words import footnotes
+    from ...mpi.prediction.words import footnotes
 
     native = facts["native"]
     print(f"{facts['operation']} of {facts['bytes']:,} bytes: {facts['job']}")
@@ -111,7 +111,7 @@ def _runs(facts: dict[str, Any]) -> str:
 
 
 def _library(words: str) -> Any:
-    from ...prediction.libraries import model_of
+    from ...mpi.prediction.libraries import model_of
 
     if not words:
         return None
@@ -132,7 +132,7 @@ def _method(name: str) -> str:
 
     :raises WhyError: if the call is unknown, or its ranks know no common size.
     """
-    from ...execution.specs import CALLS, Form
+    from ...mpi.execution.specs import CALLS, Form
 
     sized = [method for method, spec in CALLS.items() if spec.sized_by is not None or spec.form is Form.ALLTOALL]
     found = next((method for method in CALLS if method.lower() == name.lower()), None)

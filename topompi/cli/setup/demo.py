@@ -38,7 +38,7 @@ from ...views.program import program_of, wiring_of
 from ..terminal import Screen, console
 
 if TYPE_CHECKING:
-    from ...prediction.libraries import Library
+    from ...mpi.prediction.libraries import Library
 
 __all__ = ["DemoError", "demo"]
 
@@ -224,8 +224,8 @@ def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> N
 
 def _collectives(screen: Screen, stage: Stage) -> None:
     """Simulate collectives over all hosts by algorithms of MPI libraries and of topompi, and print the times."""
+    from ...mpi.prediction.libraries import KNOWN
     from ...netsim.packets import running
-    from ...prediction.libraries import KNOWN
 
     model = "flows" if running.Engine is None else "packets"
     hosts = sorted(stage.routes.fabric.hosts)
@@ -254,7 +254,7 @@ def _collectives(screen: Screen, stage: Stage) -> None:
 
 def _of_library(library: Library, collective: str, size: int, network: Network) -> Schedule:
     """Return the schedule of the algorithm that an MPI library chooses; it takes all hosts as equally far apart."""
-    from ...prediction.libraries import Question
+    from ...mpi.prediction.libraries import Question
 
     decision = library.decide(Question(collective.capitalize(), size, np.asarray(network.rank_host)))
     if decision is None:

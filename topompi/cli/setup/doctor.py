@@ -219,7 +219,9 @@ def _slurm(environment: Mapping[str, str], routes: Routes | None) -> Iterator[Fi
     """Check Slurm; nothing where it is neither installed nor runs the job."""
     if shutil.which(SHOW_TOPOLOGY[0]) is None and not environment.get(JOB):
         return
-    from ...slurm.checks import check_slurm  # imports the rooms of jobs and mappings, and most machines have no Slurm
+    from ...machine.slurm.checks import (
+        check_slurm,  # imports the rooms of jobs and mappings, and most machines have no Slurm
+    )
 
     for found in check_slurm(environment, routes):
         yield Finding(*found)

@@ -28,7 +28,7 @@ OURS = {
     "TOPOMPI_PROFILE_COMMAND": f"of what ran in a profile: {', '.join(WORDS['TOPOMPI_PROFILE_COMMAND'])}",
     "TOPOMPI_PROFILE_GRANULARITY": f"of its peers: {', '.join(WORDS['TOPOMPI_PROFILE_GRANULARITY'])}",
     "TOPOMPI_RULES": "rules file",
-    "TOPOMPI_MACHINE": "cost model: a machine of topompi/prediction/machines, or a JSON file with its fields",
+    "TOPOMPI_MACHINE": "cost model: a machine of topompi/mpi/prediction/machines, or a JSON file with its fields",
     "TOPOMPI_LIMITS": "what one input may hold at most, such as hosts=1M,bytes=8G",
     "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(WORDS['TOPOMPI_TUNE'])}",
     "TOPOMPI_REPRODUCIBLE": "1: calls alike run by one algorithm, from the first on and in every job",
@@ -114,7 +114,7 @@ def fault(environment: Mapping[str, str]) -> str:
     try:
         check_settings(environment, speaks=False)
         if environment.get("TOPOMPI_RULES"):
-            from ...selection.rules import Rules  # imports all generators of schedules, and few jobs have rules
+            from ...mpi.selection.rules import Rules  # imports all generators of schedules, and few jobs have rules
 
             Rules.read(environment["TOPOMPI_RULES"])
     except TopompiError as error:

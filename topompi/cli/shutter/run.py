@@ -19,18 +19,18 @@ from typing import Annotated
 
 import typer
 
-from ...daemon.log import log_as_json
-from ...daemon.notify import notify
-from ...daemon.unit import own_command
 from ...inputs.pairs import read_pairs
-from ...shutter.decide import Settings
-from ...shutter.errors import ShutterError
-from ...shutter.log import Log
-from ...shutter.loop import Shutters
-from ...shutter.sources import usable
-from ...shutter.steps import PLACES
-from ...shutter.unit import unit_text
-from ...shutter.wanted import FORMS, Places, Wanted
+from ...machine.daemon.log import log_as_json
+from ...machine.daemon.notify import notify
+from ...machine.daemon.unit import own_command
+from ...machine.shutter.decide import Settings
+from ...machine.shutter.errors import ShutterError
+from ...machine.shutter.log import Log
+from ...machine.shutter.loop import Shutters
+from ...machine.shutter.sources import usable
+from ...machine.shutter.steps import PLACES
+from ...machine.shutter.unit import unit_text
+from ...machine.shutter.wanted import FORMS, Places, Wanted
 from ..inputs import Settings as Given
 from ..inputs import settings_of
 from ..quantities import COUNT, MILLISECONDS, SECONDS
@@ -76,7 +76,7 @@ def run(
     (milliseconds of one measurement), repeats (measurements per region), warm (milliseconds by which a long shutter is
     longer, so that caches become warm; 0 for none), warm-every (seconds between long shutters).
     """
-    log_as_json("topompi.shutter")
+    log_as_json("topompi.machine.shutter")
     known = settings_of(given, KNOWN, ShutterError)
     length, repeats, warm, warm_every = (known[name] for name in KNOWN)
     settings = Settings(length / 1e3, every / 1e3, repeats, warm / 1e3, warm_every, math.inf if most is None else most)
@@ -110,7 +110,7 @@ def run(
     places = Places(slurm, cgroups)
     made = Shutters(settings, wanted, places.target, Log(log, header), sources, users, random.Random())
     for name, why in missing.items():
-        logging.getLogger("topompi.shutter").warning("no source %s: %s", name, why)
+        logging.getLogger("topompi.machine.shutter").warning("no source %s: %s", name, why)
     gc.freeze()  # collections then skip the objects of the imports, which take milliseconds to look through
     notify("READY=1")
     made.run(stop)

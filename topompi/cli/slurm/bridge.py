@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from ...daemon.log import log_as_json
-from ...daemon.pages import audience, parse_address, served
 from ...errors import SourceError
-from ...slurm.bridge import Planner, Policy
-from ...slurm.controller import Commands
-from ...slurm.live import Renewal, cluster_now
-from ...slurm.loop import Bridge, Pace
+from ...machine.daemon.log import log_as_json
+from ...machine.daemon.pages import audience, parse_address, served
+from ...machine.slurm.bridge import Planner, Policy
+from ...machine.slurm.controller import Commands
+from ...machine.slurm.live import Renewal, cluster_now
+from ...machine.slurm.loop import Bridge, Pace
 from ...views.cluster import read_cluster
 from ..inputs import Lfts, Reading, Settings, list_findings, reporting, require_source, settings_of, topology
 from ..quantities import COUNT, SECONDS
@@ -61,7 +61,7 @@ def bridge(
         return
     require_source(source, lfts, how)
     knobs = settings_of(settings, KNOBS, SourceError)
-    log_as_json("topompi.slurm")
+    log_as_json("topompi.machine.slurm")
     rules = Policy(policy, queue, *split_partitions(partitions), knobs["patience"])
 
     def plan() -> Planner:

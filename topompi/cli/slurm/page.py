@@ -10,15 +10,15 @@ from typing import Annotated
 
 import typer
 
-from ...daemon.pages import audience, parse_address, served
 from ...errors import SourceError
 from ...inputs.figures import bare_name
 from ...inputs.writing import write_text
-from ...jobs import AllocationError
-from ...slurm.controller import Commands
-from ...slurm.live import routes_now
-from ...slurm.page.holdings import Site
-from ...slurm.page.live import LivePage
+from ...machine.daemon.pages import audience, parse_address, served
+from ...machine.jobs import AllocationError
+from ...machine.slurm.controller import Commands
+from ...machine.slurm.live import routes_now
+from ...machine.slurm.page.holdings import Site
+from ...machine.slurm.page.live import LivePage
 from ...topology import load
 from ..inputs import Lfts, Reading, list_findings, reporting, require_source, routes_of, topology
 from ..quantities import SECONDS

@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 
 from ...inputs.writing import write_text
+from ...machine.slurm.placement import PlacementError, fitting_graph, nodes_of_job, tasks_of_job
+from ...machine.slurm.placement import place as placed_on
 from ...mapping.rankfiles import write_mapping
 from ...mapping.search import Search
-from ...slurm.placement import PlacementError, fitting_graph, nodes_of_job, tasks_of_job
-from ...slurm.placement import place as placed_on
 from ...topology.sources.automatic import AUTO
 from ..inputs import AsJson, Lfts, Reading, grouped, list_findings, reporting, require_source, topology
 from ..map.app import Algorithm, GivenGraph, Seed

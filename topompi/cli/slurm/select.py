@@ -13,9 +13,9 @@ from ...errors import SourceError
 from ...inputs.files import open_inputs
 from ...inputs.hostlist import expand
 from ...inputs.slurm.nodes import node_states
-from ...jobs import AllocationError
-from ...slurm.live import cluster_now, nodes_now
-from ...slurm.selection import select as choose
+from ...machine.jobs import AllocationError
+from ...machine.slurm.live import cluster_now, nodes_now
+from ...machine.slurm.selection import select as choose
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
 from ..inputs import AsJson, ClusterName, Lfts, Reading, list_findings, reporting, require_source, topology

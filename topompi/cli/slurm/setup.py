@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...daemon.unit import own_command
 from ...errors import SourceError
 from ...inputs.slurm.commands import printed
 from ...inputs.slurm.reports import records
 from ...inputs.writing import write_text
-from ...slurm.setup import FIELDS, guard, partition_lines, service, steps
-from ...slurm.view import Policy
+from ...machine.daemon.unit import own_command
+from ...machine.slurm.setup import FIELDS, guard, partition_lines, service, steps
+from ...machine.slurm.view import Policy
 from .partitions import PARTITIONS
 
 __all__ = ["write_setup"]

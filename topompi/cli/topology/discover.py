@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import SourceError, TopompiError
-from ...extensions import require_mpi
+from ...inputs.extensions import require_mpi
 from ...inputs.slurm.environment import ADDRESS, own_address
 from ...topology.discover import Gathered, Tools, from_addresses, other_ways, store
 from ..quantities import SECONDS

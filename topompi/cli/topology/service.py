@@ -53,9 +53,9 @@ def serve(
     topology cannot be read again, the service keeps the old one, and
     `topology query health` reports it. The log, one line of JSON per event, goes to standard error.
     """
-    from ...daemon.log import log_as_json
-    from ...daemon.unit import own_command
-    from ...daemon.watch import Watch
+    from ...machine.daemon.log import log_as_json
+    from ...machine.daemon.unit import own_command
+    from ...machine.daemon.watch import Watch
     from ...topology.service.server import serve as run  # imports asyncio, which other commands do not need
     from ...topology.service.state import Service
     from ...topology.service.store import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...daemon.counters import counter
+from ...machine.daemon.counters import counter
 
 __all__ = ["PREFIX", "Counters"]
 

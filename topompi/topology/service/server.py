@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from ...daemon.notify import notify
-from ...daemon.watch import Watch
 from ...errors import ServiceError
+from ...machine.daemon.notify import notify
+from ...machine.daemon.watch import Watch
 from ..client import Address
 from .connection import Connection
 from .path import SocketPath

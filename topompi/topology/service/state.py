@@ -10,11 +10,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ...daemon.commands import run_command
-from ...daemon.counters import prometheus
-from ...daemon.notify import notify
-from ...daemon.threads import in_thread
-from ...daemon.watch import Watch
+from ...machine.daemon.commands import run_command
+from ...machine.daemon.counters import prometheus
+from ...machine.daemon.notify import notify
+from ...machine.daemon.threads import in_thread
+from ...machine.daemon.watch import Watch
 from .bounds import Bounds
 from .counters import PREFIX, Counters
 from .peers import Client, Peer, Peers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...daemon.unit import Unit, folder_of_socket
+from ...machine.daemon.unit import Unit, folder_of_socket
 from ..client import Address
 from .bounds import Bounds
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 from ...errors import ServiceError, SourceError, TopompiError
-from ...extensions import names_function, result_of
 from ...inputs import InputFile, guarded, kinds_of, open_inputs
+from ...inputs.extensions import names_function, result_of
 from .. import synthetic
 from ..client import Address
 from ..discovery import Discovery, Report
