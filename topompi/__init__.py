@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         remap,
         sub_communicators,
     )
+    from .mpi.profile import record as profile
 
 __all__ = [
     "Cartcomm",
@@ -36,6 +37,7 @@ __all__ = [
     "exchange",
     "interface",
     "mapping_report",
+    "profile",
     "refreshed",
     "remap",
     "sub_communicators",
@@ -43,16 +45,39 @@ __all__ = [
 __version__ = "0.2.0"
 ROOMS = (
     "errors",
-    "jobs",
+    "machine",
     "mapping",
+    "mpi",
     "netsim",
     "network",
-    "profile",
     "schedules",
-    "shutter",
     "topology",
     "views",
 )  # public packages; each is imported at its first use
+FORMER = {
+    **dict.fromkeys(("communicator", "dispatch", "execution", "launcher", "prediction"), "mpi"),
+    **dict.fromkeys(("probe", "profile", "selection", "tuning"), "mpi"),
+    **dict.fromkeys(("colocation", "daemon", "interference", "jobs", "shutter", "slurm"), "machine"),
+}  # packages that stood here up to 0.2, and the half that has them now; goes with 0.4
+
+
+class _Former:
+    """A finder that tells who imports a package by its former path the present one."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        room = name.removeprefix(f"{__name__}.")
+        if room in FORMER and room != name:
+            raise ModuleNotFoundError(f"{name} is now {__name__}.{FORMER[room]}.{room}", name=name)
+
+
+def _tell_former_paths() -> None:
+    from sys import meta_path
+
+    meta_path.append(_Former)
+
+
+_tell_former_paths()
 
 
 def __getattr__(name: str) -> "Any":
@@ -60,6 +85,10 @@ def __getattr__(name: str) -> "Any":
 
     if name in ROOMS:
         return import_module(f".{name}", __name__)
+    if name == "profile":
+        from .mpi.profile import record
+
+        return record
     if name in __all__:
         from .inputs.extensions import require_mpi
 
@@ -75,9 +104,11 @@ def __getattr__(name: str) -> "Any":
         if os.environ.get("TOPOMPI_SHUTTER") == "1":
             from .mpi.communicator.counted import count_calls
 
-            count_calls(import_module(".shutter.published", __name__).count_call)
+            count_calls(import_module(".machine.shutter.published", __name__).count_call)
         found = globals()[name] = getattr(communicator, name)
         return found
+    if name in FORMER:
+        raise AttributeError(f"{__name__}.{name} is now {__name__}.{FORMER[name]}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

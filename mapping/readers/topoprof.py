@@ -1,4 +1,4 @@
-"""A reader of profiles (``.topoprof``) that `topompi.mpi.profile` records; `topompi.mpi.profile.file` describes the format."""
+"""A reader of profiles (``.topoprof``) of `topompi.mpi.profile`, whose module ``file`` describes the format."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The communication of applications without their computation: halos, transposes, conjugate gradients.
 
-``topompi.machine.interference.kernels`` defines the kernels as phases of messages. ``orders`` finds the orders of ranks that
-are compared, without MPI or the simulator. ``running`` runs a kernel over MPI, ``replaying`` in the simulator.
+``topompi.machine.interference.kernels`` defines the kernels as phases of messages. ``orders`` finds the orders of
+ranks that are compared, without MPI or the simulator. ``running`` runs a kernel over MPI,
+``replaying`` in the simulator.
 """
 
 from topompi.machine.interference.kernels import KERNELS as ALL

@@ -144,7 +144,8 @@ def test_a_shortened_counter_or_a_pipe_in_its_place_does_no_harm(counting):
 
 def test_the_counter_of_a_program_that_ended_is_removed_and_a_fork_has_its_own():
     text = (
-        "import os; from topompi.machine.shutter import progress; from topompi.machine.shutter.published import path_of\n"
+        "import os\nfrom topompi.machine.shutter import progress\n"
+        "from topompi.machine.shutter.published import path_of\n"
         "path = lambda: path_of(os.geteuid(), os.getpid())\n"
         "progress(3); mine = path()\n"
         "value = lambda: int.from_bytes(open(path(), 'rb').read()[64:72], 'little')\n"
@@ -172,7 +173,8 @@ def test_the_best_source_that_measures_a_process_of_the_job_is_chosen(counting):
 
 def test_steps_are_preferred_to_calls_and_calls_to_the_clock():
     text = (
-        "import sys\nfrom topompi.machine.shutter import progress\nfrom topompi.machine.shutter.published import count_call\n"
+        "import sys\nfrom topompi.machine.shutter import progress\n"
+        "from topompi.machine.shutter.published import count_call\n"
         "count_call(); count_call(); print(flush=True); sys.stdin.readline()\n"
         "progress(9); print(flush=True); sys.stdin.readline()\n"
     )

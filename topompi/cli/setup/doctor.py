@@ -40,7 +40,7 @@ import json, mpi4py
 from importlib.util import find_spec
 from mpi4py import MPI
 extensions = "dispatch._calls", "execution._compiled", "execution._keys"
-compiled = all(find_spec(f"topompi.{one}") for one in extensions)
+compiled = all(find_spec(f"topompi.mpi.{one}") for one in extensions)
 library = MPI.Get_library_version().split(",")[0].split(chr(10))[0].strip(chr(0))
 facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec__.origin, "size": MPI.COMM_WORLD.size}
 print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": compiled}))

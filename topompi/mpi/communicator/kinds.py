@@ -33,7 +33,7 @@ class Intracomm(Reordering, Collectives, metaclass=StandIn):
     """An intracommunicator whose collectives run by algorithms chosen for the network.
 
     A collective on buffers runs by the MPI library's algorithm, over leaders (one rank per leaf switch, host, package
-    and so on), or by a schedule made for the network; ``topompi.mpi.selection`` chooses one of these for the call's size.
+    and so on), or by a schedule made for the network; the room ``selection`` chooses one of these for the call's size.
     Blocking neighbourhood collectives send small blocks of a host together, if that is predicted to pay; non-blocking
     and persistent ones do so if ``TOPOMPI_NEIGHBOURS`` says so. A schedule runs a persistent collective if a rule says
     so.

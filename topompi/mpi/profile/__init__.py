@@ -14,9 +14,7 @@ possible improvements, ``export`` writes files for other programs.
 from __future__ import annotations
 
 import os
-import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .errors import ProfileError
 from .file import read_profile, write_profile
@@ -48,17 +46,3 @@ def record(
     from .live import Recording
 
     return Recording(comm, file, granularity, every)
-
-
-class _Room(ModuleType):
-    """The package as a module that can be called like the function ``record``.
-
-    When Python imports a package, it binds the package to its name in the parent, replacing any other object there.
-    Therefore ``topompi.mpi.profile`` can be both the package and a function only if the package itself is callable.
-    """
-
-    def __call__(self, *args: Any, **named: Any) -> Recording:
-        return record(*args, **named)
-
-
-sys.modules[__name__].__class__ = _Room

@@ -16,8 +16,8 @@ __all__ = ["Win"]
 class Win(MPI.Win):
     """mpi4py's window class, which also counts the data that a rank puts or gets during a recording.
 
-    Windows are made as with mpi4py: ``topompi.mpi.profile.windows.Win.Allocate(...)``. The launcher replaces ``MPI.Win`` by
-    this class.
+    Windows are made as with mpi4py: ``topompi.mpi.profile.windows.Win.Allocate(...)``. The launcher replaces
+    ``MPI.Win`` by this class.
     """
 
 

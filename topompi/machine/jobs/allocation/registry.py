@@ -39,10 +39,10 @@ ALLOCATORS: dict[str, Callable[[], Allocator]] = {
 
 # Allocators of half nodes by name; ``matched`` takes a file of speed-ups after a colon.
 MADE_FROM: dict[str, Callable[[str], Allocator]] = {
-    "halves": imported_late("colocation.scheduling.registered:halves"),
-    "isolated-halves": imported_late("colocation.scheduling.registered:isolated_halves"),
-    "matched": imported_late("colocation.scheduling.registered:matched"),
-    "isolated-matched": imported_late("colocation.scheduling.registered:isolated_matched"),
+    "halves": imported_late("machine.colocation.scheduling.registered:halves"),
+    "isolated-halves": imported_late("machine.colocation.scheduling.registered:isolated_halves"),
+    "matched": imported_late("machine.colocation.scheduling.registered:matched"),
+    "isolated-matched": imported_late("machine.colocation.scheduling.registered:isolated_matched"),
 }
 
 

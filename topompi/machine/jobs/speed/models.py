@@ -178,8 +178,8 @@ SPEEDS: dict[str, Callable[[str], Speed]] = {
     "V1": lambda word: Ranges("V1", int(word or 0)),
     "V2": lambda word: Ranges("V2", int(word or 0)),
     "shared": lambda word: SharedLinks(float(word)),
-    "links": imported_late("interference.speed:links"),
-    "colocated": imported_late("colocation.scheduling.registered:colocated"),
+    "links": imported_late("machine.interference.speed:links"),
+    "colocated": imported_late("machine.colocation.scheduling.registered:colocated"),
 }
 
 
