@@ -53,7 +53,7 @@ def main() -> None:
 def build(folder: Path) -> Path:
     """Compile the kernels, and return the program."""
     program = folder / "kernels"
-    words = ["cc", "-O2", "-I", str(ROOT / "topompi" / "shutter"), "-o", str(program)]
+    words = ["cc", "-O2", "-I", str(ROOT / "topompi/machine/shutter"), "-o", str(program)]
     subprocess.run([*words, str(ROOT / "benchmarks" / "shutter_kernels.c")], check=True)
     return program
 

@@ -48,7 +48,6 @@ PURPOSE = {
     "topompi.errors": "exceptions",
     "topompi.visible": "text of others, safe to show",
     "topompi.guard": "who may replace what root trusts",
-    "topompi.inputs.extensions": "what is imported by name",
     "topompi.inputs": "files, unpacked, within limits; caches",
     "topompi.machine.daemon": "what long-running programs share",
 }

@@ -68,7 +68,7 @@ class _Former:
     def find_spec(name: str, path: object = None, target: object = None) -> None:
         room = name.removeprefix(f"{__name__}.")
         if room in FORMER and room != name:
-            raise ModuleNotFoundError(f"{name} is now {__name__}.{FORMER[room]}.{room}", name=name)
+            raise ModuleNotFoundError(f"{name} is now {__name__}.{FORMER[room]}.{room}")
 
 
 def _tell_former_paths() -> None:

@@ -6,13 +6,14 @@ from tests.support import ROOT
 
 THINKING = [
     *(ROOT / room for room in ("mapping", "schedules")),
-    *(ROOT / "topompi" / room for room in ("network", "netsim", "views", "jobs", "interference", "prediction")),
+    *(ROOT / "topompi" / room for room in ("network", "netsim", "views", "mpi/prediction")),
     *(ROOT / "topompi/mpi/communicator/remap", ROOT / "topompi/cli/map", ROOT / "topompi/cli/profile"),
     *(
         ROOT / "topompi/mpi/profile" / f"{name}.py"
         for name in ("summary", "advice", "neighbouradvice", "seconds", "analysis")
     ),
     *(ROOT / "topompi/machine/colocation" / room for room in ("pairing", "prediction", "rules", "scheduling")),
+    *(ROOT / "topompi/machine" / room for room in ("jobs", "interference")),
 ]
 READING = {ROOT / "mapping/readers/text.py"}  # refuses a file that takes too long to read
 

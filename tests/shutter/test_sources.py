@@ -19,7 +19,7 @@ from topompi.machine.shutter.published import path_of
 from topompi.machine.shutter.sources import SOURCES, UnavailableError, choose, usable
 from topompi.machine.shutter.sources.perf import TASK_CLOCK, Perf
 
-HEADER = ROOT / "topompi" / "shutter"
+HEADER = ROOT / "topompi/machine/shutter"
 COUNTING = "from topompi.machine.shutter import progress\nprogress(7)\nprint(flush=True)\nimport time\ntime.sleep(60)"
 THREAD = "import threading, time\nthreading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()\ntime.sleep(60)"
 

@@ -1,4 +1,4 @@
-"""The MPI half: communicators whose collectives know the network, and tools that record, tune, probe and launch programs.
+"""The MPI half: communicators whose collectives know the network; tools that record, tune, probe and launch programs.
 
 ``execution`` runs schedules, ``prediction`` knows what calls cost, ``selection`` chooses, ``dispatch`` leads from a
 call to what runs it, and ``communicator`` has the classes that users hold. ``profile`` records programs, ``tuning`` and

@@ -18,7 +18,9 @@ NETWORK = "--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]"
 def names_used():
     """The attributes that topompi's code of communicators reads from any object, without those of MPI's classes."""
     files = [
-        file for room in ("communicator", "dispatch", "execution") for file in (ROOT / "topompi" / room).rglob("*.py")
+        file
+        for room in ("communicator", "dispatch", "execution")
+        for file in (ROOT / "topompi/mpi" / room).rglob("*.py")
     ]
     found = {
         node.attr for file in files for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)
