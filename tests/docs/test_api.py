@@ -1,4 +1,4 @@
-"""The page of the Python interface lists exactly the public names; names of the last release do not vanish in silence."""
+"""The page of the Python interface lists exactly the public names; names of the last release do not vanish unsaid."""
 
 import importlib
 import json

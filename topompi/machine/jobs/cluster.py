@@ -155,7 +155,8 @@ class Cluster:
         """
         nodes = np.asarray(nodes, dtype=np.int64)
         if slots is not None and len(slots) and slots.min() >= 0:
-            return self.slot_start[nodes] + slots
+            of_each: NDArray[np.int64] = self.slot_start[nodes] + slots
+            return of_each
         each = self.slots[nodes] if slots is None else np.where(slots < 0, self.slots[nodes], 1)
         first = self.slot_start[nodes] + (0 if slots is None else np.maximum(slots, 0))
         ends = np.cumsum(each)

@@ -93,7 +93,8 @@ class Occupancy:
         return np.add.reduceat(self.leaf_free, self.cluster.pod_start[:-1])
 
     def _is_free(self) -> NDArray[np.bool_]:
-        return self.busy == 0
+        free: NDArray[np.bool_] = self.busy == 0
+        return free
 
     def start(self, job: Job, placement: Placement) -> None:
         """Record that a job takes its nodes."""
