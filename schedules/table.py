@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -205,7 +205,11 @@ def _butterfly(generator: Callable[..., Schedule], view: View, when: str, defaul
 
 
 def _on_tori(
-    generator: Callable[..., Schedule], bucket: Callable[..., Schedule], default: float, longest: float
+    generator: Callable[..., Schedule],
+    bucket: Callable[..., Schedule],
+    default: float,
+    longest: float,
+    needs: Literal["torus", "ports"] = "ports",
 ) -> dict[str, Algorithm]:
     """The algorithms on tori by name; all but ``swing`` fill as many links of a host at the same time as it has ports.
 
@@ -213,6 +217,7 @@ def _on_tori(
     :param bucket: maker of the schedule by rings along dimensions.
     :param default: least bytes of a call for which ``swing`` may be chosen without measurements.
     :param longest: the same for the others.
+    :param needs: where trials and the default consider ``bucket``: ``torus``, or ``ports`` if it is slow with one port.
     """
     return {
         "swing": _butterfly(
@@ -235,7 +240,7 @@ def _on_tori(
             _grid_or_ring_and_ports,
             "for medium and long vectors on tori that the job fills, or hosts with several ports",
             routed=True,
-            needs="torus",
+            needs=needs,
             default=longest,
             divides_shares=True,
         ),
@@ -350,7 +355,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "grouped": _butterfly(
             grouped.allgather_grouped, _clusters, "for medium and long blocks where links between clusters are scarce"
         ),
-        **_on_tori(swing.allgather_swing, bucket.allgather_bucket, inf, _LONGEST),
+        **_on_tori(swing.allgather_swing, bucket.allgather_bucket, inf, _MEDIUM),
         "leaders": Algorithm(allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster"),
     },
     "reduce": {
@@ -417,7 +422,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for medium and long vectors where links between clusters are scarce",
             _MEDIUM,
         ),
-        **_on_tori(swing.allreduce_swing, bucket.allreduce_bucket, _MEDIUM, _LONGEST),
+        **_on_tori(swing.allreduce_swing, bucket.allreduce_bucket, _MEDIUM, _LONGEST, "torus"),
         "aside": Algorithm(
             aside.allreduce_aside,
             takes_network,

@@ -1,10 +1,18 @@
-"""How much the command line offers: its commands, and the distinct long options of all of them."""
+"""How large the project is: ``python -m tests.support.counts`` prints lines, words, commands, options and algorithms."""
 
 from __future__ import annotations
 
-from docs import commandline
+import re
+from collections.abc import Iterable
+from pathlib import Path
 
-__all__ = ["commands", "long_options"]
+from docs import commandline
+from topompi.schedules import ALGORITHMS
+
+__all__ = ["commands", "counts", "long_options"]
+
+ROOT = Path(__file__).parents[2]
+INSTALLED = ("topompi", "schedules", "mapping", "osu_like_bench")
 
 
 def commands() -> list[str]:
@@ -21,3 +29,42 @@ def long_options() -> dict[str, list[str]]:
                 if name.startswith("--"):
                     found.setdefault(name, []).append(" ".join(entry.words[1:]))
     return found
+
+
+def counts() -> dict[str, int]:
+    """Return the size of each part of the project by what is counted."""
+    code = [text for room in INSTALLED for text in _texts(room, "*.py")]
+    return {
+        "Python lines installed": _lines(code),
+        "C lines": _lines([*_texts("topompi", "*.[ch]"), *_texts("mapping", "*.[ch]"), *_texts("schedules", "*.[ch]")]),
+        "registered algorithms": sum(map(len, ALGORITHMS.values())),
+        "commands": len(commands()),
+        "long options": len(long_options()),
+        "words of guides": _words(
+            [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/howto").glob("*.md")]
+        ),
+        "words of lab": _words((ROOT / "docs/lab").glob("*.md")),
+        "lines of tests": _lines(_texts("tests", "*.py")),
+        "programs of benchmarks": sum(1 for text in _texts("benchmarks", "*.py") if "__main__" in text),
+        "Any": sum(len(re.findall(r"\bAny\b", text)) for text in code),
+        "type: ignore": sum(text.count("type: ignore") for text in code),
+        "packages under topompi": sum((one / "__init__.py").exists() for one in (ROOT / "topompi").iterdir()),
+    }
+
+
+def _texts(room: str, pattern: str) -> list[str]:
+    """Return the texts of a folder's files; those behind its links are counted where they stand."""
+    return [path.read_text(encoding="utf-8") for path in sorted((ROOT / room).rglob(pattern)) if not path.is_symlink()]
+
+
+def _lines(texts: Iterable[str]) -> int:
+    return sum(text.count("\n") for text in texts)
+
+
+def _words(pages: Iterable[Path]) -> int:
+    return sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
+
+
+if __name__ == "__main__":
+    for name, count in counts().items():
+        print(f"{count:>8,}  {name}")
