@@ -1,4 +1,4 @@
-"""How large the project is: ``python -m tests.support.counts`` prints lines, words, commands, options and algorithms."""
+"""How large the project is: ``python -m tests.support.counts`` prints lines, words, commands and algorithms."""
 
 from __future__ import annotations
 
