@@ -8,7 +8,7 @@ from .columns import split
 from .edges import Edges, counted_from_zero
 from .text import GraphFile
 
-__all__ = ["NAME", "read", "recognise"]
+__all__ = ["NAME", "is_headed", "read", "recognise"]
 
 NAME = "adjacency lists of networkx"
 _STAMP = "GMT "  # in the second comment, which networkx writes before adjacency lists and nothing else
@@ -20,8 +20,7 @@ def recognise(file: GraphFile) -> bool:
     """Whether numbers follow networkx's heading, or lines of unequal lengths begin with each of their nodes once."""
     if file.is_told:
         return False
-    head = [line.lstrip("# ") for line in file.head.splitlines()[:3] if line.startswith("#")]
-    if any(line.startswith(_STAMP) for line in head):
+    if is_headed(file):
         return next((words[0].isdecimal() for _, words in _lines(file)), False)
     nodes, others, widths = set[str](), set[str](), set[int]()
     for _, words in _lines(file):
@@ -31,6 +30,12 @@ def recognise(file: GraphFile) -> bool:
         others.update(words)
         widths.add(len(words))
     return len(widths) > 1 and "0" in nodes and others <= nodes
+
+
+def is_headed(file: GraphFile) -> bool:
+    """Whether a file begins with the comments that networkx writes before adjacency lists; it is no matrix then."""
+    head = [line.lstrip("# ") for line in file.head.splitlines()[:3] if line.startswith("#")]
+    return any(line.startswith(_STAMP) for line in head)
 
 
 def read(file: GraphFile) -> Edges:

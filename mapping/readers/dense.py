@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import NamedTuple
 
-from . import metis
+from . import adjacency, metis
 from .columns import cells
 from .edges import Edges
 from .tables import SMALL, is_cell, is_hole, meaning
@@ -40,7 +40,7 @@ def recognise(file: GraphFile) -> bool:
     """
     if file.is_told:
         return file.form == MATRIX
-    found = _matrix(file)
+    found = None if adjacency.is_headed(file) else _matrix(file)
     if found is None or found.is_sure:
         return found is not None
     # A METIS graph of two or three vertices can have as many lines as numbers in each, too.

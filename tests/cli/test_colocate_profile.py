@@ -50,7 +50,7 @@ def test_reports_of_one_run_become_a_profile(folder: Path):
 def test_several_programs_are_compared_in_one_picture_with_frozen_bounds(folder: Path):
     _run(folder / "perf.0", folder / "app.mpiP", "--name", "ft", "-o", folder / "ft.json")
     both = [folder / "ft.json", folder / "ep.json"]
-    _run(*both, "--stream", 69177.3, "--save-system", folder / "s.json", "--draw", folder / "s.svg")
+    _run(*both, "--set", "stream=69177.3", "--save-system", folder / "s.json", "--draw", folder / "s.svg")
     system = read_system(folder / "s.json")
     assert (system.memory, system.flops) == (69177.3e6, 1.05 * 3e9)
     texts = [one.text for one in ElementTree.parse(folder / "s.svg").iter() if one.tag.endswith("text")]

@@ -75,7 +75,7 @@ def test_hosts_without_a_topology_have_no_coordinates():
 def test_the_command_writes_coordinates(tmp_path):
     path = tmp_path / "coords"
     hosts = ("--hosts", "h[0000-0002]", "--ppn", "2", "--place", "cyclic")
-    done = topompi("mpich-coordinates", "xgft:2,2;1,1", *hosts, "-o", path)
+    done = topompi("mpich-coordinates", "--topology", "xgft:2,2;1,1", *hosts, "-o", path)
     assert done.returncode == 0, done.stderr
     seats = ["0: 0 0 0", "1: 0 0 1", "2: 0 1 0"]
     assert path.read_text().splitlines()[1:] == [*seats, "3: 0 0 0", "4: 0 0 1", "5: 0 1 0"]
@@ -209,7 +209,6 @@ def test_the_command_writes_predicted_rules_and_says_what_to_expect():
     assert "--mca coll_han_bcast_dynamic_global_communicator_module tuned" in done.stderr
     assert looked_up(done.stdout, 7, 16, 1 << 22) == 3
     for words, wrong in (
-        (("--topology", "xgft:4,2;1,2", "--format", "xml"), "--format: expecting classic or json"),
         ((), "expecting records or --topology, got neither"),
         (("--topology", "xgft:4;1"), "expecting"),
     ):

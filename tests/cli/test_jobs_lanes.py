@@ -123,7 +123,7 @@ def test_a_picture_is_drawn_with_and_without_a_sweep(tmp_path, suffix):
         (["--weights", "1,0"], "--weights: expecting numbers of 1 to 255 packets such as 1,2,4, got '1,0'"),
         (["--weights", "1,2", "--by", "search"], "--weights: expecting --by rules or classes, got search"),
         (["--sweep", "1;2"], "--sweep: expecting numbers of 1 to 255 packets"),
-        (["--sweep", "1,2,4,8,16,32", "--limit", "3"], "sweep: expecting at most 3 ratios of 2 weights, got more"),
+        (["--sweep", "1,2,4,8,16,32", "--set", "tries=3"], "sweep: expecting at most 3 ratios of 2 weights, got more"),
         (["--high", "CG"], "--high: expecting one of FT, BT, got 'CG'"),
         (["--set", "buffer=6K"], "buffer: expecting 8192 bytes for a packet a lane, got 6144"),
         (["--set", "buffer=much"], "--set buffer: expecting a number of bytes"),
@@ -147,6 +147,6 @@ def test_a_job_without_times_gets_lanes_by_a_search_alone(tmp_path):
     for by in ("rules", "classes"):
         refused = str(CliRunner().invoke(app, [*words, "--by", by]).exception)
         assert f"G: --by {by}: expecting a job whose load is known, got no times of computation: add burst=S" in refused
-    done = CliRunner().invoke(app, [*words, "--by", "search", "--limit", "2", "--json"])
+    done = CliRunner().invoke(app, [*words, "--by", "search", "--set", "tries=2", "--json"])
     jobs = json.loads(done.stdout)["jobs"]
     assert [(job["class"] is None, job["usage"] is None) for job in jobs] == [(True, True), (False, False)]

@@ -97,7 +97,7 @@ def test_a_wrong_option_is_an_error_of_one_line(words, problem):
 
 def test_a_cluster_without_routes_is_refused():
     done = command_line("jobs", "replay", ONE, "--topology", "leaves=2x2x2")
-    assert "expecting a topology source with routes, got leaves and pods" in " ".join(done.stderr.split())
+    assert "expecting a source with routes, got leaves and pods" in " ".join(done.stderr.split())
 
 
 def test_packets_cross_a_dragonfly_with_lanes_by_hop_and_not_without():

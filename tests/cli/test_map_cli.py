@@ -404,7 +404,7 @@ def test_a_map_is_drawn_on_its_fabric(topompi, tmp_path):
 def test_without_a_fabric_there_is_nothing_to_draw(topompi, tmp_path):
     done = topompi(stencil(tmp_path / "g", (4, 4)), *TREE, "--draw", tmp_path / "m.svg")
     assert done.code == 1
-    assert "--draw: expecting --topology" in done.err
+    assert "--draw: expecting a topology source" in done.err
 
 
 @pytest.mark.parametrize("name", ["metis", "kahip", "scotch"])

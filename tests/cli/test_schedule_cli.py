@@ -219,7 +219,7 @@ def test_a_name_may_say_how_long_messages_are(tmp_path):
     done = topompi("bcast", "-a", "binomial/4K", "--topology", FABRIC)
     assert (
         "whose messages can be cut (chain, circulant, double_tree, packed_trees, lanes_circulant, "
-        "lanes_scatter_allgather, lanes_double_tree), got 'binomial/4K'" in done.stderr
+        "lanes_double_tree), got 'binomial/4K'" in done.stderr
     )
 
 

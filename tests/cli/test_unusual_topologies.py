@@ -90,7 +90,7 @@ def test_trees_without_links_between_them_use_each_their_own_links_alone(trees: 
         ("map", "graph.txt", "--hosts", "n[1-4]", "-o", "out", "--topology"),
         ("topology", "draw", "-o", "out.svg"),
         ("topology", "show"),
-        ("topology", "links"),
+        ("topology", "links", "--topology"),
     ],
     ids=lambda words: "-".join(words[:2]),
 )

@@ -310,4 +310,4 @@ def test_commands_that_ask_slurm_need_no_topology_and_end_with_its_error(words, 
         assert f"topompi: {name}: expecting " in done.stderr
         assert done.stderr.endswith("got exit code 1: error: no controller (before it: why)\n")
         (tmp_path / name).write_text(whole)
-    assert "expecting --cluster, or --slurm, got neither" in command_line("jobs", "allocate", 2).stderr
+    assert "expecting --topology, or --slurm, got neither" in command_line("jobs", "allocate", 2).stderr

@@ -149,8 +149,7 @@ def test_the_command_tells_the_source_s_classes_and_its_thresholds():
     assert "moderate from 0.05, extreme from 1" in text
     limits = Thresholds()
     words = " ".join(run("--help").replace("│", "").split())
-    assert f"moderate job; {limits.moderate:g} by" in words
-    assert f"extreme job; {limits.extreme:g} by" in words
+    assert f"(least usage of these classes: {limits.moderate:g} and {limits.extreme:g})" in words
 
 
 def test_ranks_share_hosts():

@@ -82,7 +82,7 @@ def test_without_slurm_the_command_says_what_to_give(monkeypatch):
 
 def test_options_of_a_source_are_refused_without_one():
     done = command_line("slurm", "select", "-N", "2", "--rails", "host=h*")
-    assert (done.returncode, "expecting --cluster beside --lfts, --rails" in done.stderr) == (1, True)
+    assert (done.returncode, "expecting --topology beside --lfts, --rails" in done.stderr) == (1, True)
 
 
 def test_slurm_and_files_are_not_taken_together(tmp_path):

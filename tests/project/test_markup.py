@@ -53,13 +53,21 @@ def source(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "words", [["show"], ["links"], ["leaves"], ["links", "--csv"], ["show", "--json"]], ids=" ".join
+    "words",
+    [
+        ["show"],
+        ["links", "--topology"],
+        ["links", "--by", "leaf", "--topology"],
+        ["links", "--csv", "--topology"],
+        ["show", "--json"],
+    ],
+    ids=" ".join,
 )
 def test_a_switch_may_have_any_name(source, name, words):
-    done = command_line("topology", words[0], source, *words[1:])
+    done = command_line("topology", *words, source)
     assert done.returncode == 0, done.stderr
     assert not any(sign in done.stdout + done.stderr for sign in "\x1b\x07\x7f\x9b\u202e")
-    if name in MARKUP and "leaves" in words:
+    if name in MARKUP and "leaf" in words:
         assert name in done.stdout
 
 

@@ -225,14 +225,18 @@ def topompi(monkeypatch, command):
 
 def test_the_commands_print_tables_json_and_csv(topompi, tmp_path: Path) -> None:
     spec = "XGFT(2; 4,4; 1,2)"
-    rows = json.loads(topompi("links", spec, "--top", 3, "--json").out)["rows"]
+    rows = json.loads(topompi("links", "--topology", spec, "--top", 3, "--json").out)["rows"]
     assert [row["routes"] for row in rows] == [24, 24, 24]
-    table = list(csv.DictReader(io.StringIO(topompi("leaves", spec, "--csv", "--hosts", "h[0000-0005]").out)))
+    table = list(
+        csv.DictReader(
+            io.StringIO(topompi("links", "--topology", spec, "--by", "leaf", "--csv", "--hosts", "h[0000-0005]").out)
+        )
+    )
     assert [(row["leaf"], row["hosts"]) for row in table] == [("L1/0.0", "4"), ("L1/1.0", "2")]
-    assert "240 routes, 96 of them lost" not in topompi("links", spec, "--without", "L2/0.1").out
+    assert "240 routes, 96 of them lost" not in topompi("links", "--topology", spec, "--without", "L2/0.1").out
     (tmp_path / "jobs.csv").write_text("a,h[0000-0004]\nb,h[0005-0008]\n")
     assert json.loads(topompi("jobs", spec, tmp_path / "jobs.csv", "--json").out)["rows"][0]["job"] == "a"
-    assert topompi("links", spec, "--json", "--csv").code == 1
+    assert topompi("links", "--topology", spec, "--json", "--csv").code == 1
     assert topompi("show", spec, "--without", "L2/0.1", "--json").out.count('"oversubscription": 4.0') == 1
 
 
@@ -289,7 +293,7 @@ def test_a_reported_uplink_at_ddr_is_flagged_and_links_sort_by_time(topompi) -> 
     report = shared_data("cases/A23-degraded/topo.txt")
     words = "note: 1 cable is slower than others like it: leaf0:41 - spine0:2 has 2 GB/s, others like it 12.5 GB/s\n"
     assert topompi("show", report).err == words
-    said = topompi("links", report, "--by", "time", "--json")
+    said = topompi("links", "--topology", report, "--by", "time", "--json")
     assert said.err == words
     rows = json.loads(said.out)["rows"]
     slow = [{row["from"], row["to"]} for row in rows if row["slower_than"] == 12.5e9]
@@ -297,8 +301,8 @@ def test_a_reported_uplink_at_ddr_is_flagged_and_links_sort_by_time(topompi) -> 
     assert set(map(frozenset, slow)) == {frozenset({"leaf0", "spine0"})}
     assert (rows[0]["rate"], rows[0]["time"]) == (2e9, rows[0]["routes"] * 1e6 / 2e9)
     assert [row["time"] for row in rows] == sorted((row["time"] for row in rows), reverse=True)
-    assert "slower than" in topompi("links", report).out
-    assert topompi("links", report, "--by", "name").code == 1
+    assert "slower than" in topompi("links", "--topology", report).out
+    assert topompi("links", "--topology", report, "--by", "name").code == 1
 
 
 def test_an_exchanged_adapter_is_named_with_its_host(topompi, tmp_path: Path) -> None:
@@ -373,8 +377,8 @@ def test_host_names_with_brackets_and_commas_are_shown(name: str, topompi, tmp_p
     for host in (name, f"{name}9", "m"):
         model.add_adapter(next(iter(model.switches)), f"{host} HCA-1")
     (tmp_path / "report").write_text(default_report(model))
-    for command in ("show", "links", "leaves"):
-        assert topompi(command, tmp_path / "report").code == 0
+    for words in (["show"], ["links", "--topology"], ["links", "--by", "leaf", "--topology"]):
+        assert topompi(*words, tmp_path / "report").code == 0
     shown = topompi("show", tmp_path / "report").out
     assert name in shown
     assert f"{name}9" in shown

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 from ..errors import TopompiError
-from .former import present_spelling
+from .former import former_command, present_spelling
 from .terminal import HELP, guard_streams
 
 __all__ = ["COMMANDS", "app", "main", "with_late"]
@@ -153,6 +153,9 @@ def main() -> None:
     if "--version" in sys.argv[1:]:  # valid with every command; no option takes this word as its value
         print(f"topompi {__version__}")
         return
+    if told := former_command(sys.argv[1:]):
+        print(f"topompi: {told}", file=sys.stderr)
+        sys.exit(2)
     try:
         app(prog_name="topompi")
     except (TopompiError, OSError, MemoryError) as error:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMER", "present_spelling"]
+__all__ = ["FORMER", "former_command", "present_spelling"]
 
 # The present spelling of each former one: of an option of any command (--cluster), of one command's option or argument
 # (topology links SOURCE), or of a command (jobs compare).
@@ -75,7 +77,7 @@ FORMER = {
     "colocate measure --limit": "--timeout",
     "colocate measure --most": "--set most=NUMBER",
     "env": "doctor --variables",
-    "export ompi-rules --format": "-o FILE.json",
+    "export --format": "-o FILE.json",
     "jobs characterise --rate": "--set rate=NUMBER",
     "jobs compare": "jobs simulate --policy A,B",
     "jobs lanes --buffer": "--set buffer=BYTES",
@@ -120,3 +122,13 @@ def present_spelling(error: Any) -> str | None:
         told = f"{path} {unknown[1]}".strip()
         return f"{told} is now {FORMER[told]}" if told in FORMER else None
     return f"{argument} is now {FORMER[argument]}" if argument in FORMER else None
+
+
+def former_command(words: Sequence[str]) -> str | None:
+    """Return one line that says what a former command is now whose words would be read as a present one's arguments.
+
+    :param words: words of the command line.
+    """
+    told = " ".join(words[:2])
+    is_former = told in FORMER and words[0] in ("map", "profile") and not Path(words[1]).exists()
+    return f"{told} is now {FORMER[told]}" if is_former else None

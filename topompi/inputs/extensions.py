@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from ..errors import MPILibraryError, TopompiError
@@ -20,7 +19,6 @@ __all__ = [
     "names_function",
     "require_mpi",
     "result_of",
-    "rooms_when_used",
     "when_used",
 ]
 
@@ -110,20 +108,5 @@ def when_used(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         value = getattr(import_module(f"{package}.{homes[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
-
-    return found
-
-
-def rooms_when_used(package: str, rooms: Collection[str]) -> Callable[[str], ModuleType]:
-    """A ``__getattr__`` for a package, which imports each package in it when it is first used.
-
-    :param package: full name of the package.
-    :param rooms: names of the packages in it.
-    """
-
-    def found(name: str) -> ModuleType:
-        if name not in rooms:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return import_module(f"{package}.{name}")
 
     return found

@@ -5,6 +5,13 @@
 share.
 """
 
-from ..inputs.extensions import rooms_when_used
+from importlib import import_module
+from types import ModuleType
 
-__getattr__ = rooms_when_used(__name__, ["colocation", "daemon", "interference", "jobs", "shutter", "slurm"])
+_ROOMS = ("colocation", "daemon", "interference", "jobs", "shutter", "slurm")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

@@ -5,9 +5,13 @@ call to what runs it, and ``communicator`` has the classes that users hold. ``pr
 ``probe`` measure, ``launcher`` runs a program with these communicators.
 """
 
-from ..inputs.extensions import rooms_when_used
+from importlib import import_module
+from types import ModuleType
 
-__getattr__ = rooms_when_used(
-    __name__,
-    ["communicator", "dispatch", "execution", "launcher", "prediction", "probe", "profile", "selection", "tuning"],
-)
+_ROOMS = ("communicator", "dispatch", "execution", "launcher", "prediction", "probe", "profile", "selection", "tuning")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

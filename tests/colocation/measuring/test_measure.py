@@ -31,7 +31,7 @@ def _measure(folder: Path, *words: str) -> list[str]:
 
 @two_cores
 def test_two_programs_are_measured_and_a_second_call_runs_nothing(tmp_path):
-    words = ["quick=sleep 0.02", "slow=sleep 0.05", "--least=1", "--most=1", f"--draw={tmp_path / 'heat.svg'}"]
+    words = ["quick=sleep 0.02", "slow=sleep 0.05", "--set=least=1,most=1", f"--draw={tmp_path / 'heat.svg'}"]
     first = subprocess.run(_measure(tmp_path, *words), env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert first.returncode == 0, first.stderr
     assert "4 of 4 cells still needed, unknown time; now quick alone" in first.stderr
@@ -202,7 +202,7 @@ def test_a_dry_run_writes_nothing_and_names_the_journal_of_other_commands(tmp_pa
         (["true", "--cores=0"], "--cores: expecting two or more of"),
         (["true", "--cores=x"], "--cores: expecting numbers and ranges"),
         (["a=true", "--only=a/b"], "--only: expecting PROGRAM/PROGRAM with two of a, got 'a/b'"),
-        (["a=true", "--least=4", "--most=3"], "blocks: expecting at least 1 and at most 3, got 4"),
+        (["a=true", "--set", "least=4,most=3"], "blocks: expecting at least 1 and at most 3, got 4"),
         (["a=true", "--draw=x.gif"], "--draw: expecting a file name in .svg or .png"),
     ],
 )

@@ -121,7 +121,7 @@ def test_hosts_that_the_service_does_not_know_are_an_error_of_hosts(served) -> N
 @contextmanager
 def command(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """`topompi topology serve` as a process, and its first event."""
-    words = [sys.executable, "-m", "topompi", "topology", "serve", *map(str, arguments)]
+    words = [sys.executable, "-m", "topompi", "topology", "serve", "--topology", *map(str, arguments)]
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=ROOT) as process:
         try:
             assert process.stderr is not None

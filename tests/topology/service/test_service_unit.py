@@ -24,6 +24,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, *options: str) -> dict[str, list[st
     words = [
         "topology",
         "serve",
+        "--topology",
         os.path.relpath(REPORT),
         f"--lfts={os.path.relpath(TABLES)}",
         *options,

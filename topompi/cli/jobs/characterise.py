@@ -86,7 +86,7 @@ def characterise_command(
     Level 0 is the hosts' own links, level 1 those out of leaf switches, level 2 those out of the groups that these
     join, and so on. A job's usage of a level is the bytes per second that it sends there on a crossbar, over the
     bandwidth out of the groups in which it is. The largest usage above level 0 gives the class. Settings: moderate and
-    extreme (least usage of these classes), rate, latency, overhead, eager (as for topompi jobs replay).
+    extreme (least usage of these classes: 0.09 and 1), rate, latency, overhead, eager (as for topompi jobs replay).
     """
     # Imported here, because the help of other commands would wait for them.
     from ...machine.interference import levels_of, read_jobs
