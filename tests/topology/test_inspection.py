@@ -223,7 +223,7 @@ def topompi(monkeypatch, command):
     return partial(command, "topology")
 
 
-def test_the_commands_print_tables_json_and_csv(topompi, tmp_path: Path) -> None:
+def test_the_commands_print_tables_json_and_csv(topompi) -> None:
     spec = "XGFT(2; 4,4; 1,2)"
     rows = json.loads(topompi("links", "--topology", spec, "--top", 3, "--json").out)["rows"]
     assert [row["routes"] for row in rows] == [24, 24, 24]
@@ -234,8 +234,6 @@ def test_the_commands_print_tables_json_and_csv(topompi, tmp_path: Path) -> None
     )
     assert [(row["leaf"], row["hosts"]) for row in table] == [("L1/0.0", "4"), ("L1/1.0", "2")]
     assert "240 routes, 96 of them lost" not in topompi("links", "--topology", spec, "--without", "L2/0.1").out
-    (tmp_path / "jobs.csv").write_text("a,h[0000-0004]\nb,h[0005-0008]\n")
-    assert json.loads(topompi("jobs", spec, tmp_path / "jobs.csv", "--json").out)["rows"][0]["job"] == "a"
     assert topompi("links", "--topology", spec, "--json", "--csv").code == 1
     assert topompi("show", spec, "--without", "L2/0.1", "--json").out.count('"oversubscription": 4.0') == 1
 
