@@ -4,8 +4,9 @@ It has the command that makes the table, the commit, and digests of code and dat
 
 The digest of code covers the module that makes the table and what it imports of ``COVERED``: programs that study and
 measure, and the parts of topompi that define what is simulated (kernels, drawn loads, scenarios). Comments, docstrings,
-layout and imports do not count. The simulators and policies themselves are left out, because a digest over them would
-change with every commit; tests make rows of tables again instead. Data are the shared files that this code names.
+layout, imports and the folders of modules do not count. The simulators and policies themselves are left out, because a
+digest over them would change with every commit; tests make rows of tables again instead. Data are the shared files that
+this code names.
 """
 
 from __future__ import annotations
@@ -51,15 +52,10 @@ COVERED = (
 )
 WRITERS = ("benchmarks/paths.py", "studies/stamps.py", "studies/tables.py", "studies/tablelist.py")  # change no number
 OTHER_FILES = (".c", ".sh")
-ROOMS = (
-    "benchmarks",
-    "studies",
-    "osu_like_bench",
-    "topompi",
-    "schedules",
-    "mapping",
-)  # what may differ from the commit
+# The rooms whose files may differ from the commit.
+ROOMS = "benchmarks", "studies", "osu_like_bench", "topompi", "schedules", "mapping"
 MADE, MEASURED, NONE = "made", "measured", "-"
+_FOLDERS = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:/(?:\w+/)*|\.(?:\w+\.)*)(?=\w)")
 _LINE = re.compile(
     r"(?:<!--|#) table: (?P<command>[^|]+?) \| "
     r"(?P<kind>made|measured) (?P<day>\d{4}-\d\d-\d\d) at (?P<commit>[0-9a-f]{8,40}\+?)(?: in (?P<seconds>\d+) s)? "
@@ -225,9 +221,11 @@ def digests(module: str, command: str = "", read: Read = read_here) -> Digests:
     :param read: function that returns the content of a file of the repository, or None.
     """
     found, names = sha256(), set(command.split())
-    for path, content in sorted(_covered(module, read)):
-        found.update(f"{path}\n".encode() + (_plain(content) if path.endswith(".py") else content))
+    plain = set[bytes]()
+    for path, content in _covered(module, read):
+        plain.add(_plain(content) if path.endswith(".py") else content)
         names |= {text for text in _texts(content) if len(text) > 4} if path.endswith(".py") else set()
+    found.update(b"\n".join(sorted(plain - {_plain(b"")})))  # a folder brings an empty __init__
     files = _shared()
     used = sorted({files[word] for name in names if (word := name.rpartition("data/")[2]) in files})
     data = sha256()
@@ -293,9 +291,9 @@ def _form(node: object) -> object:
     if isinstance(node, list):
         return [_form(one) for one in node if not isinstance(one, ast.Import | ast.ImportFrom) and not _is_text(one)]
     if not isinstance(node, ast.AST):
-        return node
-    fields = [(name, _form(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
-    return type(node).__name__, fields
+        return _FOLDERS.sub("", node) if isinstance(node, str) else node
+    fields = [(name, _form(value)) for name, value in ast.iter_fields(node)]
+    return type(node).__name__, [(name, value) for name, value in fields if value is not None and value != []]
 
 
 def _is_text(node: object) -> bool:

@@ -109,6 +109,21 @@ def test_the_digest_follows_code_that_makes_numbers_and_not_words(
     assert (old.code != new.code) == counts
 
 
+def test_the_digest_does_not_change_if_modules_move() -> None:
+    def code_of(files: dict[str, str]) -> str:
+        return digests("studies.one", read=lambda name: files[name].encode() if name in files else None).code
+
+    moved = {
+        "studies/one.py": "from .deep import two\nfrom osu_like_bench.kernels import halo\nA = 1\n",
+        "studies/deep/__init__.py": '"""A folder."""\n',
+        "studies/deep/two.py": "def f():\n    return 1, 'topompi/mpi/netsim.py'\n",
+        "osu_like_bench/kernels/halo.py": "B = 2\n",
+    }
+    two = "def f():\n    return 1, 'topompi/{}.py'\n"
+    assert code_of(CODE | {"studies/two.py": two.format("netsim")}) == code_of(moved)
+    assert code_of(CODE | {"studies/two.py": two.format("inputs")}) != code_of(moved)
+
+
 def test_the_digest_of_data_follows_the_files_that_the_code_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
