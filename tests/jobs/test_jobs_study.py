@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from studies.mixes import capacity_mix, power_of_two_mix
 from topompi.machine.jobs import Cluster, IsolationCheck, simulate
 from topompi.machine.jobs.metrics import sharing, summarise
 from topompi.machine.jobs.study import POLLARD, break_even, interval, mean_wait
-from topompi.machine.jobs.workload.generate import capacity_mix, power_of_two_mix
 
 CAB = Cluster.regular(1296, 18, 18)
 
