@@ -23,7 +23,6 @@ from topompi.machine.colocation.profiles.files import read_system
 from topompi.machine.colocation.profiles.perf import EVENTS
 from topompi.machine.colocation.speedups.files import read_speedups, write_speedups
 from topompi.machine.interference.traces.reading import read_trace
-from topompi.machine.shutter.log import read_log
 from topompi.machine.shutter.wanted import Wanted
 from topompi.machine.slurm.page.events import events
 from topompi.machine.slurm.page.live import last_lines
@@ -99,7 +98,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "ledger": ledger,
     "runs": lambda path: _runs(path, 4, None),
     "jobs of the shutter": lambda path: Wanted([], path)(),
-    "shutter log": read_log,
     "records": records,
     "speed-ups": speedups,
     "system": read_system,
@@ -135,7 +133,6 @@ def seeds() -> list[tuple[str, bytes]]:
     texts = {
         "runs": ("job,seconds,cores,project,user\n1,10.5,4,p,u\n2,3,8,p,v\n",),
         "jobs of the shutter": ("# jobs\na=pid:77\nb=pgid:78\n",),
-        "shutter log": (_LOG,),
         "records": (_LOG,),
         "speed-ups": (
             _CELLS,
