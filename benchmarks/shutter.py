@@ -17,21 +17,23 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from studies.poppa.dilation import asleep, dilated
+from topompi.machine.colocation.estimates.records import REGIONS, Records, read_records
 from topompi.machine.shutter.decide import Settings
 from topompi.machine.shutter.holds import Process
-from topompi.machine.shutter.log import Record, read_log
 from topompi.machine.shutter.published import path_of
 from topompi.machine.shutter.sources import SOURCES
 
 ROOT = Path(__file__).parents[1]
 SLICE = 0.5  # seconds
 SETTINGS = Settings()
+BEFORE, DURING, AFTER = map(REGIONS.index, ("before", "during", "after"))
 
 
 def main() -> None:
@@ -177,33 +179,25 @@ def costs(jobs: Sequence[subprocess.Popen[bytes]], log: Path, seconds: float) ->
         began, spent = time.monotonic(), cpu_seconds(daemon.pid)
         time.sleep(seconds)
         share = (cpu_seconds(daemon.pid) - spent) / (time.monotonic() - began)
-    found = [gaps(one) for one in by_shutter(read_log(log).records) if alone_in(one) == "a"]
+    found = [gaps(one) for one in by_shutter(read_records(log)) if "a" in one.job[one.region == DURING]]
     for name, values in zip(("stopped", "resumed"), np.array(found).T * 1e6, strict=True):
         low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))
         print(f"{len(jobs) - 1} processes {name} in {middle:.0f} us (from {low:.0f} to {high:.0f} in 8 of 10)")
     print(f"daemon, with {len(jobs)} processes: {share:.2%} of a core")
 
 
-def by_shutter(records: Sequence[Record]) -> list[list[Record]]:
-    """Return the records of each shutter."""
-    found: list[list[Record]] = []
-    for record in records:
-        if not found or (record.region == "before" and found[-1][-1].region == "after"):
-            found.append([])
-        found[-1].append(record)
-    return found
+def by_shutter(records: Records) -> Iterator[Records]:
+    """Yield the records of each shutter: a "before" that follows an "after" begins one."""
+    begins = np.flatnonzero((records.region[1:] == BEFORE) & (records.region[:-1] == AFTER)) + 1
+    for rows in np.split(np.arange(len(records)), begins):
+        yield Records(*(getattr(records, column.name)[rows] for column in fields(Records)))
 
 
-def alone_in(records: Sequence[Record]) -> str:
-    """Return the name of the job that ran alone in a shutter."""
-    return next(record.job for record in records if record.region == "during")
-
-
-def gaps(records: Sequence[Record]) -> tuple[float, float]:
+def gaps(one: Records) -> tuple[float, float]:
     """Return the seconds between the first and the second region of a shutter, and between the second and the third."""
-    first = {region: min(one.t0 for one in records if one.region == region) for region in ("during", "after")}
-    last = {region: max(one.t1 for one in records if one.region == region) for region in ("before", "during")}
-    return first["during"] - last["before"], first["after"] - last["during"]
+    first = {region: one.start[one.region == region].min() for region in (DURING, AFTER)}
+    last = {region: one.end[one.region == region].max() for region in (BEFORE, DURING)}
+    return first[DURING] - last[BEFORE], first[AFTER] - last[DURING]
 
 
 if __name__ == "__main__":

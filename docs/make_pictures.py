@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from studies.mixes import power_of_two_mix
 from topompi.inputs.figures import span_name
 from topompi.machine.jobs import Cluster, simulate
 from topompi.machine.jobs.drawing import draw
-from topompi.machine.jobs.workload.generate import power_of_two_mix
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.mappers.portfolio import best
 from topompi.mapping.placement import place

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
 
-__all__ = ["LEAST_TIMES", "TOO_FEW", "Comparison", "Summary", "compare", "compare_runs", "summary", "summary_of_starts"]
+__all__ = ["LEAST_TIMES", "TOO_FEW", "Comparison", "Summary", "compare", "compare_runs", "summary"]
 
 RESAMPLES = 1000
 WORK = 1 << 20  # maximum count of numbers held at once while resampling, which bounds memory
@@ -131,25 +131,6 @@ def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summa
     medians = np.concatenate([np.median(times[chosen], axis=1) for chosen in _resamples(len(times), generator)])
     lower, median, upper = (float(value) for value in np.quantile(times, (0.25, 0.5, 0.75)))
     return Summary(median, (lower, upper), medians, len(times))
-
-
-def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.random.Generator) -> Summary:
-    """Summarise the times of several starts of one program; the interval covers the variation from start to start.
-
-    The bootstrap draws whole starts, because the times within a start share its conditions (A. C. Davison and D. V.
-    Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). With a single start it draws times, as
-    ``summary`` does.
-
-    :param starts: times in seconds, an array of shape (iterations,) for each start.
-    :param generator: random generator of the resampling.
-    :raises BenchmarkError: if there are no times, or a time is not above 0 and finite.
-    """
-    found = summary(np.concatenate([np.empty(0), *starts]), generator)
-    if len(starts) < 2:
-        return found
-    drawn = generator.integers(len(starts), size=(RESAMPLES, len(starts)))
-    medians = [float(np.median(np.concatenate([starts[start] for start in row]))) for row in drawn]
-    return replace(found, medians=np.array(medians))
 
 
 def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -74,30 +73,6 @@ class Neighbourhood:
             raise ValueError("expecting one size of all edges out of a rank of an allgather")
 
     @classmethod
-    def from_lists(
-        cls, sources: Sequence[Sequence[int]], destinations: Sequence[Sequence[int]], size: ArrayLike = 1
-    ) -> Neighbourhood:
-        """The alltoall of ranks that list their neighbours, as a distributed graph of MPI does.
-
-        Of several edges from one rank to another, the first in the source's list is the first in the destination's.
-
-        :param sources: the ranks from which each rank receives, in its order.
-        :param destinations: the ranks to which each rank sends, in its order.
-        :param size: units of each edge, in the order of the sources' ranks and lists, shape (edges,); or one number.
-        :raises ValueError: if the lists contradict each other.
-        """
-        out, number = _listed(destinations)
-        into, place = _listed(sources)
-        here = np.lexsort((number, out[:, 1], out[:, 0]))
-        there = np.lexsort((place, into[:, 0], into[:, 1]))
-        if len(out) != len(into) or (out[here] != into[there][:, ::-1]).any():
-            raise ValueError("expecting each edge in the lists of both of its ranks")
-        paired = np.empty_like(place)
-        paired[here] = place[there]
-        sizes = np.broadcast_to(np.asarray(size, dtype=np.int64), len(out)).copy()
-        return cls(len(sources), Edges(out[:, 0], out[:, 1], number, paired, sizes))
-
-    @classmethod
     def from_edges(
         cls, ranks: int, source: ArrayLike, destination: ArrayLike, size: ArrayLike, *, shares: bool = False
     ) -> Neighbourhood:
@@ -154,12 +129,3 @@ def _numbered(rank: Integers) -> Integers:
     number = np.empty(len(rank), dtype=np.int64)
     number[order] = np.arange(len(rank)) - np.searchsorted(rank[order], rank[order])
     return number
-
-
-def _listed(lists: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
-    """Pairs of each rank and a rank in its list, shape (edges, 2), and the index of each in its list."""
-    degrees = np.array([len(one) for one in lists], dtype=np.int64)
-    others = np.array([other for one in lists for other in one], dtype=np.int64)
-    ranks = np.repeat(np.arange(len(lists)), degrees)
-    number = np.arange(len(ranks)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-    return np.stack((ranks, others), axis=1), number

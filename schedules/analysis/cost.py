@@ -47,11 +47,6 @@ class Cost:
         return f"Cost({self.seconds:.4g} s, busiest link {self.link_seconds:.4g} s, {len(self.rank_seconds):,} ranks)"
 
     @property
-    def critical_rank(self) -> int:
-        """The rank that is complete last; among equals the lowest."""
-        return int(self.rank_seconds.argmax())
-
-    @property
     def step_seconds(self) -> Floats:
         """The time in seconds by which each step delays the end of all steps up to it, shape (steps,)."""
         return np.diff(self.finish, prepend=0.0)

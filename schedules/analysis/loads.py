@@ -126,9 +126,6 @@ class Analysis:
     :param idle_ranks: number of ranks without a message in each step, shape (steps,).
     :param messages_by_hops: number of messages by switches crossed, 0 inside a host, shape (most hops + 1,).
     :param bytes_by_hops: bytes by switches crossed, shape (most hops + 1,).
-    :param messages_by_level: number of messages by level, shape (levels + 2,): 0 inside a host, 1 inside a leaf switch,
-        and so on outwards; the last entry counts messages between hosts that share no cluster.
-    :param bytes_by_level: bytes by level, shape (levels + 2,).
     :param bound: lower bounds on the time of the collective with any schedule.
     :param min_steps: lower bound on the steps of an alltoall without conflicts, see ``min_steps``; else 0.
     :param alpha: start-up time of a message in seconds.
@@ -146,8 +143,6 @@ class Analysis:
     idle_ranks: Integers
     messages_by_hops: Integers
     bytes_by_hops: Integers
-    messages_by_level: Integers
-    bytes_by_level: Integers
     bound: Bound
     min_steps: int
     alpha: float
@@ -169,14 +164,6 @@ class Analysis:
             lines.append(f"busiest link: {carried.argmax()}, {int(carried.max()):,} bytes")
         lines.append(f"{self.seconds:.4g} s step by step; no schedule takes less than {self.bound.seconds:.4g} s")
         return "\n".join(lines)
-
-    @cached_property
-    def relative_load(self) -> Floats:
-        """The number of messages on each link in each step, divided by the link's width, shape (entries,).
-
-        If it is above 1, the messages slow each other down.
-        """
-        return self.transfers / self.width[self.link]
 
     @cached_property
     def conflicts(self) -> Integers:
@@ -241,7 +228,7 @@ def analyse(schedule: Schedule, network: Network, block_bytes: int = 1, *, alpha
     messages = messages_of(schedule)
     check_routes(messages, schedule, network)
     traffic = _traffic(messages, network, block_bytes)
-    hops, levels = np.maximum(network.hops, 0).astype(np.int64), _levels(network)
+    hops = np.maximum(network.hops, 0).astype(np.int64)
     loads = np.concatenate([_link_loads(messages, span, network) for span in messages.chunks()], axis=1)
     share = schedule.blocks if schedule.counts is None else schedule.share()
     return Analysis(
@@ -257,8 +244,6 @@ def analyse(schedule: Schedule, network: Network, block_bytes: int = 1, *, alpha
         idle_ranks=_idle_ranks(messages, schedule),
         messages_by_hops=_totals(traffic[0], hops, int(hops.max()) + 1),
         bytes_by_hops=_totals(traffic[1], hops, int(hops.max()) + 1),
-        messages_by_level=_totals(traffic[0], levels, len(network.clusters) + 2),
-        bytes_by_level=_totals(traffic[1], levels, len(network.clusters) + 2),
         bound=lower_bound(
             network, schedule.collective, share, root=schedule.root, block_bytes=block_bytes, alpha=alpha
         ),
@@ -328,18 +313,6 @@ def _totals(traffic: Integers, distance: Integers, size: int) -> Integers:
     total = np.zeros(size, dtype=np.int64)
     np.add.at(total, distance, traffic)
     return total
-
-
-def _levels(network: Network) -> Integers:
-    """The level of each pair of hosts, shape (n, n): 0 for a host itself, 1 on one leaf switch, and so on outwards.
-
-    It grows by 1 for each level of clusters in which the two hosts are separated.
-    """
-    level = np.ones(network.hops.shape, dtype=np.int64)
-    for cluster in network.clusters:
-        level += cluster[:, None] != cluster[None, :]
-    np.fill_diagonal(level, 0)
-    return level
 
 
 def _idle_ranks(messages: Messages, schedule: Schedule) -> Integers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import isfinite, log2
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,6 @@ __all__ = [
     "Model",
     "ModelError",
     "Rendezvous",
-    "binomial_gather_bound",
-    "topology_aware_gather_bound",
-    "topology_aware_gather_gain",
 ]
 
 Floats = NDArray[np.float64]
@@ -218,46 +215,3 @@ class Model:
                 table += max(slope, 0.0) * np.maximum(hops - self.hops[far], 0)
             tables.append(table)
         return tables[0], tables[1]
-
-
-def binomial_gather_bound(
-    t_s: float, t_w: float, exchanges: float, nbytes: float, *, delta: float = 1.0, contention: float = 1.0
-) -> float:
-    """The lower bound in seconds on a binomial gather that ignores the switches (Subramoni 2013, section 3).
-
-    ``T >= alpha (t_s C3 + N t_w C3 delta)``, with the costs of messages between switches.
-
-    :param t_s: start-up time of a message between switches, in seconds.
-    :param t_w: time per byte between switches, in seconds.
-    :param exchanges: C3, number of exchanges between switches on the critical path; at most the number of leaf
-        switches.
-    :param nbytes: N, bytes of one process.
-    :param delta: number of processes whose data one exchange carries; the source leaves it open.
-    :param contention: alpha, factor by which shared links slow messages down, at least 1.
-    """
-    return contention * (t_s * exchanges + nbytes * t_w * exchanges * delta)
-
-
-def topology_aware_gather_bound(t_s: float, t_w: float, racks: int, nbytes: float, *, contention: float = 1.0) -> float:
-    """The lower bound in seconds on a gather over the leaders of leaf switches (Subramoni 2013, section 3).
-
-    ``T >= alpha (t_s log2 R + M t_w (1 - 1/R))``, with the costs of messages between switches.
-
-    :param t_s: start-up time of a message between switches, in seconds.
-    :param t_w: time per byte between switches, in seconds.
-    :param racks: R, number of leaf switches.
-    :param nbytes: M, total bytes that the last leader gathers.
-    :param contention: alpha, factor by which shared links slow messages down, at least 1.
-    """
-    return contention * (t_s * log2(racks) + nbytes * t_w * (1 - 1 / racks))
-
-
-def topology_aware_gather_gain(racks: int) -> float:
-    """R / log2 R, the ratio of start-up times of a gather that crosses switches R times and the topology-aware gather.
-
-    :param racks: R, number of leaf switches.
-    :raises ValueError: if there are fewer than two leaf switches.
-    """
-    if racks < 2:
-        raise ValueError(f"expecting at least two leaf switches, got {racks}")
-    return racks / log2(racks)

@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..neighbourhood import Neighbourhood
-from ..schedule import COPY, INPUT, OUTPUT, Schedule
+from ..schedule import COPY, Schedule
 from ..transfers import transfers
 from .carriers import DIRECT, Terms, carriers, landings
 from .exchange import Blocks, Exchange, Known, exchange_of
 
-__all__ = ["exchanges", "neighbours_aggregated", "neighbours_direct", "schedule_of"]
+__all__ = ["exchanges", "schedule_of"]
 
 Integers = NDArray[np.int64]
-
-
-def neighbours_direct(graph: Neighbourhood) -> Schedule:
-    """A neighbourhood collective with one message along each edge, all at once, as MPI libraries run it.
-
-    :param graph: the edges, with their sizes in blocks.
-    """
-    edges = graph.edges
-    begin, to = graph.inputs()[1], graph.outputs()[1]
-    rows = transfers(0, edges.source, edges.destination, (INPUT, begin), (OUTPUT, to), edges.size)
-    return Schedule.from_rows(_name(graph), graph.ranks, "direct", rows, graph=graph)
-
-
-def neighbours_aggregated(graph: Neighbourhood, group_of: ArrayLike, terms: Terms | None = None) -> Schedule:
-    """A neighbourhood collective in which carriers send the small blocks of their group to other groups.
-
-    The three-step exchange of Bienz, Gropp and Olson 2019 (Node aware sparse matrix-vector multiplication), with
-    carriers balanced by bytes and start-ups. Ranks hand their small blocks for other groups to carriers of their group;
-    each carrier sends what it has for a group in one message; the receiver there, chosen by its own group, hands the
-    blocks out. In an allgather a block crosses between two groups once, whatever the number of its destinations. Large
-    blocks, and blocks inside a group, go directly.
-
-    Messages: between two groups one, or a few if it is long, in place of one per edge. Bytes: a carried block crosses
-    between groups once, and is sent inside a group up to twice.
-
-    :param graph: the edges, with their sizes in blocks.
-    :param group_of: group of each rank, for example its host, shape (p,), numbered from 0.
-    :param terms: terms on which blocks are carried.
-    """
-    return schedule_of(graph, exchanges(graph, np.asarray(group_of, dtype=np.int64), terms or Terms()), "aggregated")
 
 
 def exchanges(graph: Neighbourhood, group_of: Integers, terms: Terms) -> list[Exchange]:

@@ -14,7 +14,6 @@ from studies.tables import Table
 from topompi.machine.colocation.scheduling.allocators import Halves, Matched
 from topompi.machine.colocation.scheduling.halves import on_halves
 from topompi.machine.colocation.scheduling.isolating import IsolatedMatched
-from topompi.machine.colocation.scheduling.measures import PairFigures, pair_figures
 from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
 from topompi.machine.colocation.scheduling.table import RateTable, rate_table
 from topompi.machine.interference import LinkSpeed
@@ -26,6 +25,7 @@ from topompi.machine.jobs.study import interval
 
 from .matrices import aris
 from .measured import Measured, Measurements
+from .measures import PairFigures, pair_figures
 
 __all__ = ["FIGURES", "errors", "tables", "topology", "whole_log", "wrong"]
 

@@ -11,12 +11,13 @@ import numpy as np
 from topompi.inputs.figures import SERIES
 from topompi.machine.colocation.scheduling.allocators import Halves, Matched
 from topompi.machine.colocation.scheduling.halves import on_halves
-from topompi.machine.colocation.scheduling.measures import job_speedups
 from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
 from topompi.machine.colocation.scheduling.table import rate_table
 from topompi.machine.colocation.speedups.files import read_speedups
 from topompi.machine.jobs import Cluster, Outcome, read_workload, simulate
 from topompi.machine.jobs.allocation import Allocator
+
+from .measures import job_speedups
 
 __all__ = ["draw", "main"]
 

@@ -15,7 +15,6 @@ import numpy as np
 from studies.tables import Table
 from topompi.machine.colocation.scheduling.allocators import Halves, Matched
 from topompi.machine.colocation.scheduling.halves import halves_of, nodes_of, on_halves
-from topompi.machine.colocation.scheduling.measures import improvement, pair_figures
 from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
 from topompi.machine.colocation.scheduling.table import rate_table
 from topompi.machine.colocation.speedups.matrix import Speedups
@@ -24,6 +23,7 @@ from topompi.machine.jobs.queueing.filler import Filler
 from topompi.machine.jobs.study import Interval, interval
 
 from .matrices import aris, marconi
+from .measures import improvement, pair_figures
 
 __all__ = ["PUBLISHED", "correlation", "diversity", "mean_speedups", "part_of_mean", "tables"]
 

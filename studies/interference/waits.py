@@ -11,7 +11,6 @@ from benchmarks.paths import SHARED_DATA
 from topompi.errors import BenchmarkError
 from topompi.machine.interference import LinkSpeed
 from topompi.machine.jobs import Cluster, Outcome, Workload, read_workload, simulate
-from topompi.machine.jobs.workload.transform import extract
 from topompi.views import read_cluster
 
 __all__ = ["ALLOCATORS", "COLUMNS", "FABRICS", "Figures", "cluster", "month", "rows_of"]
@@ -47,7 +46,8 @@ def month(first_day: int = 30, days: int = 30) -> Workload:
     :param days: number of days.
     """
     log = read_workload(SHARED_DATA / LOG, CORES)
-    return extract(log, first_day * DAY, (first_day + days) * DAY)
+    since = log.submit - log.submit[0]
+    return log.select((since >= first_day * DAY) & (since < (first_day + days) * DAY))
 
 
 def cluster(name: str) -> Cluster:

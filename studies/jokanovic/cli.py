@@ -11,10 +11,10 @@ from importlib import import_module
 
 import numpy as np
 
+from studies.mixes import power_of_two_mix
 from studies.tables import Table, show_many
 from topompi.machine.jobs import Cluster, Outcome, Workload, simulate
 from topompi.machine.jobs.metrics import average_hops, sharing, summarise
-from topompi.machine.jobs.workload.generate import power_of_two_mix
 
 __all__ = ["COLUMNS", "MARENOSTRUM", "NETWORK", "POLICIES", "cells_of", "main", "rows_of"]
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from studies.mixes import capacity_mix
 from studies.tables import Table, show_many
 from topompi.machine.jobs import Cluster, Workload, simulate
 from topompi.machine.jobs.metrics import summarise
 from topompi.machine.jobs.study import POLLARD, Interval, break_even, interval
-from topompi.machine.jobs.workload.generate import capacity_mix
 from topompi.machine.jobs.workload.transform import larger
 
 __all__ = ["LOADS", "drawn", "main", "row_of"]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from osu_like_bench.compare import ComparisonTable, Series, compare_records, main
 from osu_like_bench.options import Options
 from osu_like_bench.record import Facts, Record, Result
-from osu_like_bench.statistics import LEAST_TIMES, compare_runs, summary, summary_of_starts
+from osu_like_bench.statistics import LEAST_TIMES, compare_runs, summary
 from tests.support import ROOT, examples
 from topompi.errors import BenchmarkError
 
@@ -138,26 +138,6 @@ def test_a_summary_has_the_median_the_quartiles_and_an_interval_around_the_media
 def test_times_that_no_clock_measures_are_refused(values: list[object]) -> None:
     with pytest.raises(BenchmarkError, match="expecting times above 0 s"):
         summary(np.array(values), np.random.default_rng(0))
-
-
-def test_the_interval_of_several_starts_knows_how_they_differ() -> None:
-    generator = np.random.default_rng(0)
-    starts = [mean * generator.uniform(0.99, 1.01, 100) for mean in generator.uniform(0.8, 1.2, 12)]
-    found = summary_of_starts(starts, generator)
-    assert found.median == np.median(starts)
-    assert found.times == 1200
-    within, between = (
-        high - low for low, high in (summary(np.array(starts).ravel(), generator).interval, found.interval)
-    )
-    assert between > 2 * within
-    medians = np.median(starts, axis=1)
-    assert found.interval[0] < np.median(medians) < found.interval[1]
-    # Of the medians of starts it is the interval that theory has: 1.96 standard errors of a median of uniform ones.
-    assert between == pytest.approx(2 * 1.96 * 0.4 / np.sqrt(4 * 12), rel=0.5)
-    alone = summary_of_starts(starts[:1], np.random.default_rng(1))
-    assert np.array_equal(alone.medians, summary(starts[0], np.random.default_rng(1)).medians)
-    with pytest.raises(BenchmarkError, match="at least one"):
-        summary_of_starts([], generator)
 
 
 def test_unlike_numbers_of_sizes_are_refused() -> None:

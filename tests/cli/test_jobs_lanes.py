@@ -5,11 +5,11 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from tests.interference.lanefiles import members_of_partitions, members_of_policy
 from tests.support import ROOT, command_line
 from topompi.cli.app import app
 from topompi.machine.interference.lanes import Lanes
-from topompi.machine.interference.lanes.membership import read_partitions, read_policy
-from topompi.machine.interference.lanes.opensm import Qos, read_options
+from topompi.machine.interference.lanes.opensm import Qos
 
 TREE = ("--topology", "XGFT(3;4,4,2;1,1,1)@rate=1xFDR10", "-p", "F2")
 FT = "FT=fft3d@grid=1x16,size=32K,iterations=2,burst=0.001"
@@ -89,12 +89,13 @@ def test_draws_have_means_and_deviations():
 def test_files_for_opensm_have_the_tables_the_service_levels_and_the_way_back(tmp_path):
     done = told(FT, BT, "-o", tmp_path / "lanes.conf", "--weights", "1,4")
     assert "wrote" in done.stdout
-    assert read_options(tmp_path / "lanes.conf").low == ((0, 64), (1, 255))
-    assert f"\nqos_policy_file {tmp_path / 'lanes.policy.conf'}\n" in (tmp_path / "lanes.conf").read_text()
-    jobs = read_policy(tmp_path / "lanes.policy.conf")
+    options = (tmp_path / "lanes.conf").read_text()
+    assert "\nqos_vlarb_low 0:64,1:255\n" in options
+    assert f"\nqos_policy_file {tmp_path / 'lanes.policy.conf'}\n" in options
+    jobs = members_of_policy((tmp_path / "lanes.policy.conf").read_text())
     assert [(job.name, job.level, len(job.ports)) for job in jobs] == [("FT", 0, 16), ("BT", 1, 16)]
-    assert read_partitions(tmp_path / "lanes.partitions.conf") == jobs
-    assert read_options(tmp_path / "lanes.undo.conf") == Qos(enabled=True)
+    assert members_of_partitions((tmp_path / "lanes.partitions.conf").read_text()) == jobs
+    assert (tmp_path / "lanes.undo.conf").read_text().splitlines()[2:] == ["qos TRUE"]
 
 
 def test_a_table_that_some_ports_would_cut_off_is_named(tmp_path):

@@ -17,16 +17,12 @@ from topompi.inputs import in_words
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.estimates.records import groups_of, read_records
 from topompi.machine.colocation.measuring.plan import Program
-from topompi.machine.colocation.prediction.files import read_model
 from topompi.machine.colocation.prices.accounts import Ledger
 from topompi.machine.colocation.prices.reports import to_csv, to_html, to_json
 from topompi.machine.colocation.profiles.files import read_system
 from topompi.machine.colocation.profiles.perf import EVENTS
 from topompi.machine.colocation.speedups.files import read_speedups, write_speedups
-from topompi.machine.interference.lanes.membership import Member, partitions, policy, read_partitions, read_policy
-from topompi.machine.interference.lanes.opensm import read_options
 from topompi.machine.interference.traces.reading import read_trace
-from topompi.machine.shutter.log import read_log
 from topompi.machine.shutter.wanted import Wanted
 from topompi.machine.slurm.page.events import events
 from topompi.machine.slurm.page.live import last_lines
@@ -94,11 +90,6 @@ _SYSTEM = {
     "hits": 1e9,
     "misses": 1e8,
 }
-_SQUARE = [[0.9, 0.8], [0.7, 0.9]]
-_PREDICTION = {
-    "format": "topompi prediction", "version": 1, "programs": ["a", "b"], "terms": 1, "level": 0.9,
-    **dict.fromkeys(("speedup", "low", "high", "error"), _SQUARE), "chance": [[[1, 0, 0]] * 2] * 2, "scores": [0.1],
-}  # fmt: skip
 _GOAL = "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 3\n}\n"
 _GOAL += "rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 5\nl2 requires l1\n}\n"
 _SIMGRID = "0 init\n1 init\n0 alltoall 4 4\n1 alltoall 4 4\n0 send 1 0 8\n1 recv 0 0 8\n0 finalize\n1 finalize\n"
@@ -107,9 +98,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "ledger": ledger,
     "runs": lambda path: _runs(path, 4, None),
     "jobs of the shutter": lambda path: Wanted([], path)(),
-    "shutter log": read_log,
     "records": records,
-    "prediction": read_model,
     "speed-ups": speedups,
     "system": read_system,
     "knowledge": lambda path: read_knowledge([path], None),
@@ -123,9 +112,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "node names": lambda path: node_names(str(path)),
     "end of a log": end_of_log,
     "any file": any_file,
-    "OpenSM options": read_options,
-    "QoS policy": read_policy,
-    "partitions": read_partitions,
 }
 
 
@@ -144,13 +130,10 @@ def _of_profile() -> bytes:
 
 def seeds() -> list[tuple[str, bytes]]:
     """Reader and content of sound inputs."""
-    members = [Member("a", 1, ("0x1", "0x2")), Member("b", 2, ("0x3",))]
     texts = {
         "runs": ("job,seconds,cores,project,user\n1,10.5,4,p,u\n2,3,8,p,v\n",),
         "jobs of the shutter": ("# jobs\na=pid:77\nb=pgid:78\n",),
-        "shutter log": (_LOG,),
         "records": (_LOG,),
-        "prediction": (json.dumps(_PREDICTION),),
         "speed-ups": (
             _CELLS,
             ",a,b\na,0.9,0.8\nb,0.7,0.95\n",
@@ -168,8 +151,6 @@ def seeds() -> list[tuple[str, bytes]]:
         "end of a log": ('{"time": "2026-11-28T20:00:00+00:00", "level": "info", "event": "placed", "job": "7"}\n',),
         "any file": ("SwitchName=s Nodes=n[1-4]\n",),
         "OpenSM options": ("qos TRUE\nqos_max_vls 8\nqos_sl2vl 0,1,2,3,5,5,5,12,12,0,0,0,0,0,0,15\n",),
-        "QoS policy": (policy(members),),
-        "partitions": (partitions(members),),
     }
     made = [(reader, text.encode()) for reader, some in texts.items() for text in some]
     return [*made, ("ledger", _of_ledger()), ("profile", _of_profile())]

@@ -1,4 +1,4 @@
-"""Lanes in OpenSM's files: written and read back, and equal in packets to the weights that they stand for."""
+"""Lanes in OpenSM's files: a job each with its level, and equal in packets to the weights that they stand for."""
 
 from dataclasses import replace
 
@@ -8,62 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interference.fabrics import LINK
+from tests.interference.lanefiles import members_of_partitions, members_of_policy
 from tests.interference.test_lanes import APART, KERNELS, SPEC, network
 from tests.support import refusal
 from topompi.machine.interference.lanes import Lanes
-from topompi.machine.interference.lanes.membership import Member, partitions, policy, read_partitions, read_policy
-from topompi.machine.interference.lanes.opensm import Qos, entries_of, read_options
+from topompi.machine.interference.lanes.membership import Member, partitions, policy
+from topompi.machine.interference.lanes.opensm import Qos, entries_of
 from topompi.machine.interference.placement import fragmented
 from topompi.netsim import Hosts, packets
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 
-ENTRIES = st.lists(st.tuples(st.integers(0, 14), st.integers(1, 255)), max_size=12).map(tuple)
-QOS = st.builds(
-    Qos,
-    st.booleans(),
-    st.sampled_from([1, 2, 4, 8, 15]),
-    st.integers(0, 255),
-    ENTRIES,
-    ENTRIES,
-    st.lists(st.integers(0, 15), min_size=16, max_size=16).map(tuple),
-)
 
-
-@given(QOS)
-def test_options_are_read_back_as_they_were_written(tmp_path_factory, qos):
-    path = tmp_path_factory.mktemp("qos") / "opensm.conf"
-    path.write_text(f"guid 0x0000\n# qos FALSE\n{qos.lines()}log_file /var/log/opensm.log\n")
-    assert read_options(path) == qos
-
-
-def test_an_options_file_without_quality_of_service_has_the_defaults_of_opensm(tmp_path):
-    (tmp_path / "f").write_text("# all defaults\nqos_ca_max_vls 0\nqos_swe_vlarb_high (null)\n")
-    assert read_options(tmp_path / "f") == Qos()
-    assert Qos().lane_of_level[-1] == 7
-
-
-def test_options_are_read_in_the_spelling_of_opensm_s_manual(tmp_path):
-    (tmp_path / "f").write_text("qos=TRUE\nqos_max_vls = 8\nqos_sl2vl=0,1,2,3,5,5,5,12,12,0,0,0,0,0,0,15,\n")
-    found = read_options(tmp_path / "f")
-    assert (found.enabled, found.lanes, found.lane_of_level[4], found.lane_of_level[15]) == (True, 8, 5, 15)
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ("qos maybe", "f:1: qos: expecting TRUE or FALSE, got 'maybe'"),
-        ("qos_max_vls 3", "expecting 1, 2, 4, 8 or 15 lanes, and a limit of 0 to 255, got 3 and 0"),
-        ("qos_vlarb_low 0-4", "f:1: qos_vlarb_low: expecting LANE:WEIGHT, got '0-4'"),
-        ("qos_vlarb_low 0:256", "low: expecting lanes below 15 with 1 to 255 units, got 0:256"),
-        ("qos_sl2vl 0,1", "expecting the lanes of 16 service levels, got 0,1"),
-        ("qos_high_limit high", "f:1: qos_high_limit: expecting a number up to 255, got 'high'"),
-        ("qos_ca_vlarb_low 0:4", "f:1: expecting one setting for all ports, got qos_ca_vlarb_low"),
-    ],
-)
-def test_wrong_options_are_refused_with_their_line(tmp_path, line, problem):
-    (tmp_path / "f").write_text(f"{line}\n")
-    assert problem in refusal(read_options, tmp_path / "f")
+def test_wrong_tables_are_refused():
+    for wrong, problem in (
+        ({"lanes": 3}, "expecting 1, 2, 4, 8 or 15 lanes, and a limit of 0 to 255, got 3 and 0"),
+        ({"low": ((0, 256),)}, "low: expecting lanes below 15 with 1 to 255 units, got 0:256"),
+        ({"high": ((0, 1),) * 65}, "high: expecting up to 64 turns, got 65"),
+        ({"lane_of_level": (0, 1)}, "expecting the lanes of 16 service levels, got 0,1"),
+    ):
+        assert problem in refusal(lambda wrong=wrong: Qos(**wrong))
 
 
 def test_full_packets_are_64_units_and_entries_end_at_255():
@@ -97,15 +61,13 @@ def test_the_files_of_two_lanes_are_those_of_the_manual():
 
 
 @pytest.mark.parametrize("lanes", [APART, Lanes((0, 1), (1, 4)), Lanes((0, 1), (8, 1)), Lanes((0, 1), (1, 1), (1,))])
-def test_the_tables_of_the_file_give_packets_the_times_of_the_choice(tmp_path, lanes):
+def test_the_tables_of_opensm_give_packets_the_times_of_the_choice(lanes):
     """Bit for bit if all packets are full: messages of 64 KiB without control packets."""
-    path = tmp_path / "opensm.conf"
-    path.write_text(Qos.of(lanes).lines())
     where = network(SPEC, LINK, hosts=Hosts(eager=np.inf))
     nodes = fragmented(cluster_of(load(SPEC).routes), {"A": 16, "B": 16}, 2)
     jobs = lanes.programs([KERNELS["FT"].on(nodes[name], name=name) for name in nodes])
     times = []
-    for arbitration in (lanes.arbitration(), read_options(path).arbitration()):
+    for arbitration in (lanes.arbitration(), Qos.of(lanes).arbitration()):
         settings = replace(lanes.settings(where.settings), arbitration=arbitration)
         found = packets.run(where.tables, jobs, hosts=where.hosts, settings=settings)
         times.append(found.job_seconds.tolist())
@@ -133,30 +95,15 @@ def members(draw):
 
 
 @given(members())
-def test_policies_and_partitions_are_read_back_as_they_were_written(tmp_path_factory, jobs):
-    folder = tmp_path_factory.mktemp("jobs")
-    (folder / "policy").write_text(policy(jobs))
-    (folder / "partitions").write_text(partitions(jobs))
-    assert read_policy(folder / "policy") == jobs
-    assert read_partitions(folder / "partitions") == jobs
+def test_policies_and_partitions_hold_each_job_with_its_level_and_ports(jobs):
+    assert members_of_policy(policy(jobs)) == jobs
+    assert members_of_partitions(partitions(jobs)) == jobs
 
 
-def test_a_port_belongs_to_one_job_and_is_a_guid(tmp_path):
+def test_a_port_belongs_to_one_job_and_is_a_guid():
     jobs = [Member("A", 0, ("0x1",)), Member("B", 1, ("0x2", "0x1"))]
     assert "opensm: 0x1: expecting it once, got it in A and B" in refusal(policy, jobs)
     assert "opensm: job A: expecting it once" in refusal(partitions, [jobs[0], replace(jobs[0], ports=())])
     assert "A: expecting GUIDs of InfiniBand ports such as 0x2c9, got 'swp1'" in refusal(Member, "A", 0, ("swp1",))
     assert "a b: expecting a job's name of letters" in refusal(Member, "a b", 0, ())
     assert "A: expecting a service level below 15, got 15" in refusal(Member, "A", 15, ())
-
-
-def test_rules_between_groups_and_of_unknown_levels_are_refused(tmp_path):
-    text = policy([Member("A", 1, ("0x1",)), Member("B", 2, ("0x2",))])
-    (tmp_path / "f").write_text(text.replace("destination: A", "destination: B"))
-    assert "expecting one known group and level, got A, B, level-1" in refusal(read_policy, tmp_path / "f")
-    (tmp_path / "f").write_text(text.replace("destination: A", ""))
-    assert "expecting destination once, got it 0 times" in refusal(read_policy, tmp_path / "f")
-    (tmp_path / "f").write_text("Default: ALL=full;")
-    assert "f: expecting NAME=KEY, sl=LEVEL : PORTS, got 'Default: ALL=full'" in refusal(
-        read_partitions, tmp_path / "f"
-    )

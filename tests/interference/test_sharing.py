@@ -13,8 +13,8 @@ from tests.interference.fabrics import hosts_of, routed, shapes, tree
 from tests.support import examples
 from topompi.errors import TopompiError
 from topompi.machine.interference import levels_of
-from topompi.machine.interference.rivals import crossings, job_links, rivals, rivals_on_link
-from topompi.machine.interference.sharing import equal_radices, per_link, sharing_jobs, sharing_jobs_on
+from topompi.machine.interference.rivals import crossings, job_links, rivals
+from topompi.machine.interference.sharing import per_link, sharing_jobs, sharing_jobs_on
 from topompi.topology import load
 
 BINARY = [2, 2, 2]
@@ -29,7 +29,6 @@ BINARY = [2, 2, 2]
 def test_the_source_s_examples(nodes, level, each, jobs, of_link):
     assert sharing_jobs(nodes, BINARY, level, each) == jobs
     assert per_link(BINARY, level, each) == of_link
-    assert equal_radices(nodes, 2, level, nodes // each) == jobs
     levels = levels_of(tree(BINARY, [1, 1, 1]))
     placed = np.arange(0, 8, 8 // nodes)
     assert sharing_jobs_on(levels, placed, level - 1) == jobs
@@ -41,7 +40,7 @@ def test_the_forms_for_equal_radices_are_the_general_one(radix, level, data):
     populated = data.draw(st.integers(1, 9))
     nodes = populated * each
     general = sharing_jobs(nodes, [radix] * level, level, each)
-    assert general == equal_radices(nodes, radix, level, populated)
+    assert general == populated * radix ** (level - 1) - nodes  # (4.2)
     assert general == populated * per_link([radix] * level, level, each)
     if each == 1:
         assert general == nodes * (radix ** (level - 1) - 1)  # (4.3) for level 2, (4.4) for level 3
@@ -115,7 +114,7 @@ def test_on_a_tree_rivals_are_within_the_source_s_bound_per_level_and_per_link(d
         for link in links[:3].tolist():
             group = max(int(levels.leaves[level][link]), int(levels.enters[level][link]))
             others = int((levels.group[level] == group).sum() - (levels.group[level][hosts] == group).sum())
-            assert rivals_on_link(tables, hosts, link) <= others
+            assert rivals(tables, hosts, np.array([link])) <= others
 
 
 def test_jobs_with_two_hosts_each_are_fewer_than_the_source_s_bound():
@@ -124,7 +123,7 @@ def test_jobs_with_two_hosts_each_are_fewer_than_the_source_s_bound():
     placed = np.array([0, 2, 4, 6])
     links = [job_links(routes.tables, placed, levels, level) for level in (1, 2)]
     assert [rivals(routes.tables, placed, some) for some in links] == [2, 2]  # four other hosts make two jobs
-    assert [rivals_on_link(routes.tables, placed, some[0]) for some in links] == [1, 2]
+    assert [rivals(routes.tables, placed, some[:1]) for some in links] == [1, 2]
 
 
 def test_on_a_torus_more_jobs_share_than_the_groups_of_a_job_have_hosts():
@@ -147,5 +146,3 @@ def test_bounds_refuse_what_is_not_in_the_tree():
         per_link(BINARY, 4, 1)
     with pytest.raises(TopompiError, match="expecting 1 to 2 nodes of the job per sub-tree, got 3"):
         sharing_jobs(6, BINARY, 2, 3)
-    with pytest.raises(TopompiError, match="expecting up to 4 nodes in 2 sub-trees, got 5"):
-        equal_radices(5, 2, 2, 2)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.mixes import capacity_mix
 from tests.jobs.plain_disjoint import PlainDisjoint, open_routes_of
 from tests.support import examples, shared_data
 from topompi.machine.jobs import Backfill, Cluster, simulate
@@ -16,7 +17,6 @@ from topompi.machine.jobs.allocation import Job, Placement
 from topompi.machine.jobs.allocation import leaf_bits as bits
 from topompi.machine.jobs.allocation.disjoint import Disjoint
 from topompi.machine.jobs.nodestates import NodeStates
-from topompi.machine.jobs.workload.generate import capacity_mix
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 

@@ -13,7 +13,7 @@ import pytest
 from tests.support import shared_data
 from tests.workloads import random_workload
 from topompi.machine.jobs import Backfill, Cluster, JobsError, Observer, Outcome, Workload, read_swf, simulate
-from topompi.machine.jobs.exports import to_json, write_jobs, write_schedule
+from topompi.machine.jobs.exports import to_json, write_jobs
 from topompi.machine.jobs.metrics import (
     average_hops,
     figures,
@@ -24,7 +24,6 @@ from topompi.machine.jobs.metrics import (
     utilisation,
     wait_by_size,
 )
-from topompi.machine.jobs.metrics.packing import ideal_hops
 from topompi.views.cluster import read_cluster
 
 CLUSTER = Cluster.regular(24, 4, 3)
@@ -117,17 +116,13 @@ def test_json_has_all_figures_and_the_nodes_of_each_job():
     assert "nodes" not in json.loads(to_json(outcome_of("counts")))
 
 
-def test_mean_hops_follow_their_definition_and_the_least_those_of_the_literature():
+def test_mean_hops_follow_their_definition():
     outcome = outcome_of()
     hops = average_hops(outcome)
     for job in outcome.ran[:60].tolist():
         pairs = list(combinations(outcome.nodes_of(job).tolist(), 2))
         each = [2 * (CLUSTER.leaf[a] != CLUSTER.leaf[b]) + 2 * (CLUSTER.pod[a] != CLUSTER.pod[b]) for a, b in pairs]
         assert hops[job] == pytest.approx(np.mean(each) if pairs else 0)
-        assert hops[job] >= ideal_hops(int(outcome.workload.nodes[job]), CLUSTER) - 1e-12
-    cab = Cluster.regular(1296, 18, 18)
-    wanted = {18: 0, 19: 0.2105, 36: 1.0286, 64: 1.5, 128: 1.7362, 256: 1.8684, 325: 1.9077, 512: 2.8653, 1296: 3.4749}
-    assert {size: round(ideal_hops(size, cab), 4) for size in wanted} == wanted
 
 
 @pytest.mark.parametrize("allocator", ["first", "leaf-exclusive"])
@@ -163,7 +158,6 @@ def test_nodes_that_were_only_counted_have_no_packing():
 def test_files_for_others_have_every_job_and_its_nodes(tmp_path: Path):
     outcome = simulate(random_workload(5, 40, 26), CLUSTER, Backfill(1), "leaf-exclusive")
     write_jobs(outcome, tmp_path / "jobs.csv")
-    write_schedule(outcome, tmp_path / "schedule.csv")
     rows = list(csv.DictReader((tmp_path / "jobs.csv").open()))
     assert len(rows) == 40
     for job, row in enumerate(rows):
@@ -174,9 +168,7 @@ def test_files_for_others_have_every_job_and_its_nodes(tmp_path: Path):
         nodes = [node for part in parts for node in range(int(part[0]), int(part[-1]) + 1)]
         assert nodes == sorted(outcome.held_by(job).tolist())
         assert all(int(a[-1]) + 1 < int(b[0]) for a, b in pairwise(parts))
-    (row,) = csv.DictReader((tmp_path / "schedule.csv").open())
-    assert float(row["mean_waiting_time"]) == pytest.approx(summarise(outcome).mean_wait)
-    assert int(row["nb_jobs_rejected"]) == len(outcome.rejected) > 0
+    assert len(outcome.rejected) > 0
 
 
 def test_evalys_reads_our_jobs_and_agrees_on_the_mean_wait_and_the_use(tmp_path: Path):

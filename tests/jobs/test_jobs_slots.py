@@ -32,7 +32,7 @@ from topompi.machine.jobs import (
 )
 from topompi.machine.jobs.allocation import Job, Occupancy, Placement, SlotOccupancy, requests_of
 from topompi.machine.jobs.allocation.shared import Shared
-from topompi.machine.jobs.exports import to_json, write_jobs, write_schedule
+from topompi.machine.jobs.exports import to_json, write_jobs
 from topompi.machine.jobs.metrics import average_hops, figures, fragmentation, utilisation
 
 QUEUES = ("no-overtaking", "easy", "conservative")
@@ -313,8 +313,6 @@ def test_a_job_ends_when_a_node_of_its_own_goes_down_and_not_when_it_is_drained(
     write_jobs(outcome, tmp_path / "jobs.csv")
     assert [row["final_state"][:11] for row in csv.DictReader((tmp_path / "jobs.csv").open())][1] == "COMPLETED_K"
     assert json.loads(to_json(outcome))["lost"] == [2]
-    write_schedule(outcome, tmp_path / "schedule.csv")
-    assert next(csv.DictReader((tmp_path / "schedule.csv").open()))["nb_jobs_killed"] == "1"
 
 
 @examples(20)

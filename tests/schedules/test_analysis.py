@@ -94,13 +94,10 @@ class ByHand:
         senders: dict[tuple[int, int], set[int]] = defaultdict(set)
         self.busy: dict[int, set[int]] = defaultdict(set)
         self.by_hops: Counter[int] = Counter()
-        self.by_level: Counter[int] = Counter()
         for (step, source, destination), size in self.messages.items():
             a, b = int(network.rank_host[source]), int(network.rank_host[destination])
             self.busy[step] |= {source, destination}
             self.by_hops[int(network.hops[a, b])] += size
-            shared = sum(int(cluster[a] == cluster[b]) for cluster in network.clusters)
-            self.by_level[0 if a == b else 1 + len(network.clusters) - shared] += size
             for link in network.links[a, b]:
                 if link >= 0:
                     self.transfers[step, int(link)] += 1
@@ -131,8 +128,7 @@ def test_loads_are_those_counted_row_by_row(run: tuple[Network, Schedule]) -> No
     assert cells(analysis, analysis.bytes) == hand.bytes
     assert cells(analysis, analysis.senders) == hand.senders
     assert nonzero(analysis.bytes_by_hops) == hand.by_hops
-    assert nonzero(analysis.bytes_by_level) == hand.by_level
-    assert analysis.messages_by_hops.sum() == analysis.messages_by_level.sum() == len(hand.messages)
+    assert analysis.messages_by_hops.sum() == len(hand.messages)
     idle = [network.num_ranks - len(hand.busy[step]) for step in range(schedule.num_steps)]
     assert analysis.idle_ranks.tolist() == idle
     assert analysis.active_steps == sum(map(bool, hand.busy.values()))
@@ -214,9 +210,7 @@ def test_two_hosts_on_one_uplink_conflict_and_the_ranks_of_one_host_do_not() -> 
     apart = analyse(schedule, host_network(0, 2, 4, 6))  # d-mod-k: destinations 4 and 6 share an up-link
     together = analyse(schedule, host_network(0, 0, 4, 4))
     assert apart.conflicts_of_step.tolist() == [2]  # up and down
-    assert apart.relative_load.max() == 2
     assert together.conflicts_of_step.tolist() == [0]
-    assert together.relative_load.max() == 2
 
 
 def test_several_messages_into_one_rank_conflict_on_its_hosts_link() -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.shutter.logs import read_log
 from tests.shutter.real import BUSY, eventually, program, state
 from topompi.machine.shutter.controlgroups import ControlGroup, Freezer
 from topompi.machine.shutter.decide import Settings
 from topompi.machine.shutter.errors import ShutterError
 from topompi.machine.shutter.jobs import Job
-from topompi.machine.shutter.log import Log, read_log
+from topompi.machine.shutter.log import Log
 from topompi.machine.shutter.loop import Shutters
 from topompi.machine.shutter.sources import SOURCES
 from topompi.machine.shutter.wanted import Places, Wanted

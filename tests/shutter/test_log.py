@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from tests.shutter.logs import Record, read_log
 from topompi.machine.shutter.errors import ShutterError
-from topompi.machine.shutter.log import Log, Readings, Record, read_log
+from topompi.machine.shutter.log import Log, Readings
 
 RECORDS = [
     Record("before", "a", 0, 1.25, 1.5, 100),
@@ -72,39 +73,10 @@ def test_a_log_that_died_in_its_header_is_begun_again(tmp_path):
     assert read_log(path).header["version"] == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ('["during","a",0,1,2]', ":2: expecting"),
-        ('["during","a","0",1,2,3]', ":2: expecting"),
-        ('["during","a",0,1,2,true]', ":2: expecting"),
-        ('["during","a",0,1,2,', ":2: expecting"),
-        ('["later","a",0,1,2,3]', ":2: expecting"),
-        ('["during","a",0,2,1,3]', ":2: expecting"),
-        ('["during","a",0,1,2,NaN]', ":2: expecting"),
-        ('{"region":"during"}', ":2: expecting"),
-    ],
-)
-def test_a_malformed_line_is_named(tmp_path, line, told):
-    path = tmp_path / "shutter.log"
-    path.write_text(f'{{"format":"topompi shutter log","version":1}}\n{line}\n')
-    with pytest.raises(ShutterError, match=told):
-        read_log(path)
-
-
-@pytest.mark.parametrize(
-    "header", ["", "hello\n", '{"format":"x"}\n', '{"format":"topompi shutter log","version":2}\n']
-)
-def test_another_format_or_version_is_refused(tmp_path, header):
+@pytest.mark.parametrize("header", ["hello\n", '{"format":"x"}\n', '{"format":"topompi shutter log","version":2}\n'])
+def test_another_format_or_version_is_not_continued(tmp_path, header):
     path = tmp_path / "shutter.log"
     path.write_text(header)
-    with pytest.raises(ShutterError, match=r":1: expecting|expecting a log of the shutter, got an empty file"):
-        read_log(path)
-
-
-def test_a_file_that_is_no_log_is_not_continued(tmp_path):
-    path = tmp_path / "thesis.txt"
-    path.write_text("precious\n")
-    with pytest.raises(ShutterError, match=":1: expecting"):
+    with pytest.raises(ShutterError, match=r":1: expecting"):
         Log(path, {})
-    assert path.read_text() == "precious\n"
+    assert path.read_text() == header

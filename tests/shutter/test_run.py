@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.shutter.logs import read_log
 from tests.shutter.real import BUSY, ENVIRONMENT, FORKS_END, end_with_parent, eventually, program, state
-from topompi.machine.shutter.log import read_log
 from topompi.machine.shutter.published import path_of
 
 COUNTING = "from topompi.machine.shutter import progress\nwhile True: progress()"

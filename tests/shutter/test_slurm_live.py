@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.shutter.logs import read_log
 from tests.shutter.real import eventually, state
 from tests.shutter.test_run import daemon, has_begun
 from tests.slurm import slurm_cluster  # noqa: F401 - a fixture
-from topompi.machine.shutter.log import read_log
 from topompi.machine.shutter.steps import slurm_job
 from topompi.machine.shutter.targets import processes_by_group
 

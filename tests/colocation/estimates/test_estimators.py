@@ -14,7 +14,7 @@ from studies.poppa.dilation import asleep, dilated
 from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.support import examples, refusal
 from topompi.machine.colocation.errors import ColocationError
-from topompi.machine.colocation.estimates.estimators import METHODS, by_cycles, by_rates, estimate, filter_bias
+from topompi.machine.colocation.estimates.estimators import METHODS, estimate, filter_bias
 from topompi.machine.colocation.estimates.records import Groups, Records, groups_of, read_records, write_records
 
 STEADY = Phase(1.0, aggressiveness=1.0)
@@ -114,7 +114,6 @@ def test_a_partner_that_halves_the_speed_gives_performance_one_half():
     for method in METHODS:
         victim = estimate(groups_of(found.records, "0"), method)
         assert (victim.performance, victim.degradation, victim.dilation) == pytest.approx((0.5, 0.5, 2)), method
-    assert by_cycles(solo=1, shared=2) == by_rates(solo=2, shared=1) == 0.5
 
 
 def test_long_steady_phases_have_the_performance_of_their_times():

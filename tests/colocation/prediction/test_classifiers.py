@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support import damaged, refusal
+from tests.support import refusal
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.prediction.classifiers import MODELS, fit_classifier, search
 from topompi.machine.colocation.prediction.features import PROGRAMS, SETS, Pairs, joined, pairs_of
-from topompi.machine.colocation.prediction.files import read_classifier, write_classifier
 from topompi.machine.colocation.profiles.system import Tag
 from topompi.machine.colocation.rules.kinds import Kind
 from topompi.machine.colocation.rules.labels import Character
@@ -64,18 +61,15 @@ def test_an_unknown_axis_is_refused_if_the_set_needs_it():
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("features", ["axes", PROGRAMS])
-def test_each_model_learns_and_its_file_fits_it_again(sklearn, tmp_path: Path, model: str, features: str):
+def test_each_model_learns_and_is_fitted_again_as_it_was(sklearn, model: str, features: str):
     pairs = _pairs(features)
     made = search(model, pairs, seed=3)
     assert set(made.parameters) == set(MODELS[model].grid)
     assert 0 <= made.accuracy <= 1
     most = np.bincount(pairs.label).max() / len(pairs)
     assert (made.predict(pairs.x) == pairs.label).mean() >= most
-    write_classifier(tmp_path / "model.json", made)
-    again = read_classifier(tmp_path / "model.json")
-    assert (again.model, again.parameters, again.seed) == (model, dict(made.parameters), 3)
+    again = fit_classifier(model, pairs, made.parameters, seed=made.seed)
     assert again.predict(pairs.x).tolist() == made.predict(pairs.x).tolist()
-    assert again.pairs.program.tolist() == pairs.program.tolist()
 
 
 def test_a_search_sees_nothing_of_the_rows_that_it_is_not_given(sklearn):
@@ -104,37 +98,6 @@ def test_wrong_models_parameters_and_rows_are_refused(sklearn):
         assert message in refusal(fit_classifier, *given, error=ColocationError)
     made = fit_classifier("bayes", pairs, {"var_smoothing": 0.1})
     assert "rows of 10, got shape (36, 4)" in refusal(made.predict, pairs.x[:, :4], error=ColocationError)
-
-
-def test_a_damaged_file_is_refused_in_one_line(sklearn, tmp_path: Path):
-    path = tmp_path / "model.json"
-    write_classifier(path, search("knn", _pairs()))
-    content = json.loads(path.read_text())
-    row = content["rows"][0]
-    for wrong in (
-        {"format": "other"}, {"model": "os.system"}, {"model": []}, {"features": 3}, {"seed": -1}, {"seed": True},
-        {"parameters": {"n_neighbors": 10**9, "weights": "uniform"}}, {"parameters": []}, {"rows": {}}, {"rows": []},
-        {"rows": [3]}, {"rows": [row, row | {"features": [1.0]}]}, {"rows": [row | {"class": "best"}]},
-        {"rows": [row | {"features": ["x"] * 10}]}, {"rows": [row | {"program": 1}]},
-    ):  # fmt: skip
-        path.write_text(json.dumps(content | wrong))
-        message = refusal(read_classifier, path, error=ColocationError)
-        assert message.startswith(f"{path}: "), wrong
-        assert "\n" not in message
-
-
-def test_damaged_text_is_refused_or_read_as_a_classifier(sklearn, tmp_path: Path):
-    path = tmp_path / "model.json"
-    write_classifier(path, fit_classifier("bayes", _pairs(), {"var_smoothing": 0.1}))
-    messages = []
-    for content in damaged(path.read_text(), 1, 60, b'0123456789.,:{}[]"eE-nulltrue \xff'):
-        path.write_bytes(content)
-        try:
-            assert read_classifier(path).model == "bayes"
-        except ColocationError as error:
-            messages.append(str(error))
-    assert messages
-    assert not any("\n" in message for message in messages)
 
 
 def test_without_scikit_learn_a_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):

@@ -14,7 +14,6 @@ from tests.support import refusal, shared_data
 from topompi.cli.colocate.app import app
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.prediction.cells import Prediction, choose_terms, left_out, next_cells, predict
-from topompi.machine.colocation.prediction.files import read_model, write_model
 from topompi.machine.colocation.prediction.model import fit
 from topompi.machine.colocation.speedups.bands import classes
 from topompi.machine.colocation.speedups.files import read_speedups, write_speedups
@@ -148,20 +147,6 @@ def test_too_few_cells_and_a_level_of_one_are_refused():
     few[0] = 1
     assert "at least 4 known cells to predict from, got 3" in refusal(predict, _of(few), error=ColocationError)
     assert "a share between 0 and 1, got 1" in refusal(lambda: predict(_of(_drawn(8)), level=1), error=ColocationError)
-
-
-def test_a_written_prediction_is_read_back_and_a_wrong_one_refused(tmp_path: Path):
-    made, path = predict(_of(_drawn(9, n=5)), terms=1), tmp_path / "model"
-    write_model(path, tuple("abcde"), made)
-    names, again = read_model(path)
-    assert names == tuple("abcde")
-    assert again.chance.tolist() == made.chance.tolist()
-    content = json.loads(path.read_text())
-    for wrong in ({"programs": 3}, {"low": [[1]]}, {"scores": "x"}, {"scores": [1.0, None]}, {"format": "other"}):
-        path.write_text(json.dumps(content | wrong))
-        message = refusal(read_model, path, error=ColocationError)
-        assert message.startswith(f"{path}: ")
-        assert "\n" not in message
 
 
 def test_the_command_fills_the_matrix_and_leaves_measured_cells(tmp_path: Path):

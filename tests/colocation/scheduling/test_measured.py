@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import example, given
 
 from studies.coscheduling2025.measured import Measured, Measurements
+from studies.coscheduling2025.measures import improvement, job_speedups, pair_figures
 from tests.colocation.scheduling.drawn import drawn_halves, drawn_table, seeds, table_of
 from tests.support import examples
 from topompi.machine.colocation.scheduling.allocators import Halves
 from topompi.machine.colocation.scheduling.halves import on_halves
-from topompi.machine.colocation.scheduling.measures import improvement, job_speedups, pair_figures
 from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
 from topompi.machine.colocation.scheduling.table import RateTable
 from topompi.machine.jobs import Cluster, Observer, Promises, Workload, simulate

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...network import Tables
 from .levels import Levels
 
-__all__ = ["crossings", "job_links", "rivals", "rivals_on_link"]
+__all__ = ["crossings", "job_links", "rivals"]
 
 Integers = NDArray[np.integer]
 
@@ -69,20 +69,6 @@ def rivals(tables: Tables, hosts: Integers, links: Integers | None = None) -> in
     counted = job_links(tables, hosts) if links is None else links
     crosses = crossings(tables, others, counted)
     return _matched(crosses | crosses.T) // 2
-
-
-def rivals_on_link(tables: Tables, hosts: Integers, link: int) -> int:
-    """An upper bound on the number of other jobs that can share one link with a job.
-
-    It is the number itself if no host can both send and receive through the link, as in trees.
-
-    :param tables: routes of the fabric.
-    :param hosts: hosts of the job, shape (n,).
-    :param link: number of the link.
-    Cost: as `rivals`.
-    """
-    others = np.setdiff1d(np.arange(tables.num_hosts), hosts)
-    return _matched(crossings(tables, others, np.array([link])))
 
 
 def _matched(crosses: NDArray[np.bool_]) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .errors import InterferenceError
 from .levels import Levels
 
-__all__ = ["equal_radices", "per_link", "sharing_jobs", "sharing_jobs_on"]
+__all__ = ["per_link", "sharing_jobs", "sharing_jobs_on"]
 
 
 def sharing_jobs(nodes: int, children: Sequence[int], level: int, each: int) -> Fraction:
@@ -50,21 +50,6 @@ def per_link(children: Sequence[int], level: int, each: int) -> int:
     if not 1 <= each <= below:
         raise InterferenceError(f"sharing: expecting 1 to {below} nodes of the job per sub-tree, got {each}")
     return below - each
-
-
-def equal_radices(nodes: int, radix: int, level: int, populated: int) -> int:
-    """The bound (4.2): the nodes of the sub-trees of level k - 1 that a job occupies, less its own.
-
-    :param nodes: N, number of nodes of the job.
-    :param radix: m, number of children of every switch.
-    :param level: k, as in `sharing_jobs`.
-    :param populated: number of sub-trees of level k - 1 that the job occupies.
-    :raises InterferenceError: if the sub-trees have fewer nodes than the job.
-    """
-    there: int = populated * radix ** (level - 1)
-    if nodes > there:
-        raise InterferenceError(f"sharing: expecting up to {there} nodes in {populated} sub-trees, got {nodes}")
-    return there - nodes
 
 
 def sharing_jobs_on(levels: Levels, hosts: NDArray[np.integer], level: int) -> int:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ...inputs.csvtext import write_csv
 from ...inputs.writing import open_output
-from .metrics import figures, summarise
+from .metrics import figures
 from .outcome import Outcome
 
-__all__ = ["to_json", "write_jobs", "write_schedule"]
+__all__ = ["to_json", "write_jobs"]
 
 JOBS = (
     *("job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources", "requested_time"),
@@ -51,30 +51,6 @@ def _job_rows(outcome: Outcome) -> Iterator[list[Any]]:
         run, around = end - start, end - submit
         times = [start, run, end, start - submit, around, around / max(run, 1)]
         yield [*front, int(not ended), state, *times, _ranges(outcome.resources_of(job))]
-
-
-def write_schedule(outcome: Outcome, path: Path) -> None:
-    """Write one line with the figures of all jobs, under Batsim's names."""
-    found, ran = summarise(outcome), outcome.ran
-    around = (outcome.end - outcome.workload.submit)[ran]
-    over = outcome.workload.run > outcome.workload.estimate
-    over[outcome.lost] = True
-    killed = int(over[ran].sum())
-    row = {
-        "nb_jobs": len(outcome.workload),
-        "nb_jobs_finished": found.jobs,
-        "nb_jobs_success": found.jobs - killed,
-        "nb_jobs_killed": killed,
-        "nb_jobs_rejected": found.rejected,
-        "makespan": found.makespan,
-        "mean_waiting_time": found.mean_wait,
-        "max_waiting_time": found.max_wait,
-        "mean_turnaround_time": float(around.mean()) if len(around) else 0.0,
-        "max_turnaround_time": int(around.max(initial=0)),
-        "mean_slowdown": found.slowdown,
-    }
-    with open_output(path) as stream:
-        write_csv(stream, [row, row.values()])
 
 
 def to_json(outcome: Outcome) -> str:

@@ -15,12 +15,12 @@ import numpy as np
 from .allocation.blocks import RULES
 from .cluster import Cluster
 from .errors import JobsError
-from .metrics import figures, summarise
+from .metrics import figures
 from .queueing import Queue
 from .simulation import simulate
 from .workload import Workload
 
-__all__ = ["JOKANOVIC", "POLLARD", "SCENARIOS", "Interval", "break_even", "interval", "mean_wait", "replay"]
+__all__ = ["JOKANOVIC", "POLLARD", "SCENARIOS", "Interval", "break_even", "interval", "replay"]
 
 # Scenarios of Pollard et al., SC18, section V-C: name -> allocator, model of run times; {seed}: replay's number.
 POLLARD = {
@@ -105,56 +105,31 @@ def replay(
     return {name: interval([one[name] for one in found]) for name in (found[0] if found else ())}
 
 
-def mean_wait(
-    workload: Workload, cluster: Cluster, allocator: str, speed: str = "as-logged", queue: str | Queue | None = None
-) -> float:
-    """Simulate a workload, and return the mean wait of its jobs in seconds.
-
-    :param workload: the jobs.
-    :param cluster: the cluster.
-    :param allocator: a name in ``ALLOCATORS``.
-    :param speed: name of a model of run times, as in `simulate`.
-    :param queue: a queue or its name, as in `simulate`.
-    """
-    return summarise(simulate(workload, cluster, queue, allocator, speed)).mean_wait
-
-
-def break_even(
-    workload: Workload,
-    cluster: Cluster,
-    queue: str | Queue | None = None,
-    measure: Callable[[str, str], float] | None = None,
-    *,
-    isolating: str = "isolated",
-    sharing: str = "first",
-    most: float = 60,
-) -> float:
+def break_even(workload: Workload, cluster: Cluster, queue: str | Queue | None = None) -> float:
     """Find the least reduction in run time, in per cent, at which isolation (no shared links) pays.
 
     With isolation, jobs of more than 4 nodes run shorter by this reduction. Isolation pays if the mean of wait plus run
-    time, or another ``measure``, is no larger than without isolation. The method is bisection to 0.1 per cent, which
-    assumes that the measure falls as the reduction grows. The result is 0 if isolation pays without a reduction,
-    infinite if ``most`` does not suffice.
+    time is no larger than without isolation. The method is bisection to 0.1 per cent, which
+    assumes that this mean falls as the reduction grows. The result is 0 if isolation pays without a reduction,
+    infinite if 60 per cent do not suffice.
 
     :param workload: the jobs.
     :param cluster: the cluster.
     :param queue: a queue or its name, as in `simulate`.
-    :param measure: function that returns the figure to compare, from the names of an allocator and a speed; None for
-        the mean of wait plus run time in seconds.
-    :param isolating: name of the allocator that isolates jobs, which therefore run shorter.
-    :param sharing: name of the allocator without isolation, for comparison.
-    :param most: largest reduction that is tried, in per cent.
     """
-    measure = measure or (lambda allocator, speed: _turnaround(workload, cluster, queue, allocator, speed))
-    goal = measure(sharing, "as-logged")
-    low, high = 0.0, most
-    if measure(isolating, "as-logged") <= goal:
+
+    def isolated(speed: str) -> float:
+        return _turnaround(workload, cluster, queue, "isolated", speed)
+
+    goal = _turnaround(workload, cluster, queue, "first", "as-logged")
+    low, high = 0.0, 60.0
+    if isolated("as-logged") <= goal:
         return 0.0
-    if measure(isolating, f"faster:{most:g}") > goal:
+    if isolated(f"faster:{high:g}") > goal:
         return float("inf")
     while high - low > 0.1:
         middle = (low + high) / 2
-        low, high = (low, middle) if measure(isolating, f"faster:{middle!r}") <= goal else (middle, high)
+        low, high = (low, middle) if isolated(f"faster:{middle!r}") <= goal else (middle, high)
     return high
 
 

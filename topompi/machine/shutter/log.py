@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ...inputs import parse_json, read_input
+from ...inputs import parse_json
 from ...inputs.appending import AppendedLines
 from .errors import ShutterError
 
-__all__ = ["FORMAT", "REGIONS", "VERSION", "Contents", "Log", "Moment", "Readings", "Record", "read_log"]
+__all__ = ["FORMAT", "VERSION", "Log", "Moment", "Readings"]
 
 FORMAT, VERSION = "topompi shutter log", 1
 _BEGINNING = f'{{"format":"{FORMAT}",'.encode()
-REGIONS = ("before", "during", "after", "warm")
 Moment = tuple[float, int, int | None]  # monotonic time, progress, and cycles if the source counts them
 
 
@@ -35,43 +32,6 @@ class Readings(NamedTuple):
     job: str
     rank: int
     moments: Sequence[Moment | None]
-
-
-class Record(NamedTuple):
-    """A measurement of one rank.
-
-    :ivar region: "before", "during" (the job ran alone), "warm" (it has run alone for longer) or "after".
-    :ivar job: name of the job.
-    :ivar rank: number of the process in its job.
-    :ivar t0: monotonic time in seconds of the first reading.
-    :ivar t1: monotonic time in seconds of the second reading.
-    :ivar delta: progress between the readings, in the unit of the job's source.
-    :ivar base: cycles between the readings if the source counts them; ``delta / base`` is then the IPC. Else None.
-    """
-
-    region: str
-    job: str
-    rank: int
-    t0: float
-    t1: float
-    delta: float
-    base: float | None = None
-
-
-@dataclass(frozen=True)
-class Contents:
-    """A log as read.
-
-    :ivar header: the header's fields.
-    :ivar records: the measurements, in order.
-    :ivar notes: events: jobs that came and went, their sources, shutters that were given up.
-    :ivar is_torn: whether the last line is incomplete, because the daemon died while it wrote; the line is left out.
-    """
-
-    header: Mapping[str, Any]
-    records: tuple[Record, ...]
-    notes: tuple[Mapping[str, Any], ...]
-    is_torn: bool
 
 
 class Log:
@@ -145,37 +105,3 @@ def _check_header(line: bytes, name: str) -> dict[str, Any]:
     if header.get("version") != VERSION:
         raise ShutterError(f"{name}:1: expecting version {VERSION}, got {header.get('version')}")
     return header
-
-
-def read_log(path: str | os.PathLike[str]) -> Contents:
-    """Read a log.
-
-    :param path: path of the file.
-    :raises ShutterError: if a complete line is malformed; the message names the file and the line.
-    """
-    lines = read_input(path, ShutterError, "a log of the shutter").split(b"\n")
-    torn = lines.pop()
-    header = _check_header(lines[0] if lines else torn, str(path))
-    records, notes = [], []
-    for number, line in enumerate(lines[1:], 2):
-        value = parse_json(line, str(path), ShutterError, line=number)
-        if isinstance(value, dict) and "event" in value:
-            notes.append(value)
-        elif _is_record(value):
-            records.append(Record(*value))
-        else:
-            shown = line[:60].decode(errors="replace")
-            raise ShutterError(f"{path}:{number}: expecting [region, job, rank, t0, t1, delta], got {shown}")
-    return Contents(header, tuple(records), tuple(notes), bool(torn))
-
-
-def _is_record(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) in (6, 7)
-        and value[0] in REGIONS
-        and isinstance(value[1], str)
-        and type(value[2]) is int
-        and all(type(number) in (int, float) and math.isfinite(number) for number in value[3:])
-        and value[3] < value[4]
-    )

@@ -1,7 +1,7 @@
 """Estimates of a job's performance beside others, as a share of its performance alone, from records of the shutter.
 
 Performance is ``T_solo / T_co``: 1 without interference, 0.5 if the job takes twice the time. Estimators of POPPA:
-``by_cycles`` (equation 5), ``by_rates`` (6), ``unfiltered`` (8) and ``filtered`` (algorithm 4). Two are ours:
+``unfiltered`` (equation 8) and ``filtered`` (algorithm 4). Two are ours:
 ``local``, which weights phases by time, and ``balanced``, a mean of local ratios and ``unfiltered``.
 """
 
@@ -20,7 +20,7 @@ from .methods import LEAST, METHODS, Terms, is_steady
 from .records import Groups
 from .warmth import STEADY, Coldness, coldness
 
-__all__ = ["DELTA", "METHODS", "NOTHING", "Estimate", "by_cycles", "by_rates", "estimate", "filter_bias", "noise_of"]
+__all__ = ["DELTA", "METHODS", "NOTHING", "Estimate", "estimate", "filter_bias", "noise_of"]
 
 DELTA = 0.05  # of the source: absolute for instructions per cycle, relative to the rate alone for other rates
 SHARE = 0.1  # of all shutters that must pass a filter
@@ -74,22 +74,6 @@ class Estimate:
 
 
 NOTHING = Estimate("none", 1.0, 0.0, 1.0, 0, 0, hidden=1.0)
-
-
-def by_cycles(solo: float, shared: float) -> float:
-    """Performance from the cycles of a whole run alone and of one beside others: equation 5."""
-    return _positive("cycles", solo) / _positive("cycles", shared)
-
-
-def by_rates(solo: float, shared: float) -> float:
-    """Performance from the progress rate of a run alone and of one beside others, for equal work: equation 6."""
-    return _positive("rate", shared) / _positive("rate", solo)
-
-
-def _positive(name: str, value: float) -> float:
-    if not (value > 0 and math.isfinite(value)):
-        raise ColocationError(f"{name}: expecting a positive number, got {value!r}")
-    return value
 
 
 def estimate(

@@ -6,15 +6,13 @@ Partitions answer those that ask with the partition's key.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ....inputs.files import read_text
 from ..errors import InterferenceError
 
-__all__ = ["Member", "partitions", "policy", "read_partitions", "read_policy"]
+__all__ = ["Member", "partitions", "policy"]
 
 FIRST_KEY = 0x8001  # partition key of full members of the first job's partition; the default partition has 0xffff
 PER_LINE = 8  # ports per line
@@ -80,53 +78,6 @@ def partitions(members: Sequence[Member]) -> str:
     return "\n".join([*lines, ""])
 
 
-def read_policy(path: str | os.PathLike[str]) -> list[Member]:
-    """Read the jobs from a QoS policy file of the form that `policy` writes.
-
-    :param path: the file.
-    :raises InterferenceError: if a rule's group or level is unknown, or a rule joins two groups.
-    """
-    groups: dict[str, tuple[str, ...]] = {}
-    levels: dict[str, int] = {}
-    found = []
-    for place, kind, fields in _sections(path):
-        if kind == "port-group":
-            groups[_one(place, fields, "name")] = tuple(
-                port.strip() for line in fields.get("port-guid", ()) for port in line.split(",")
-            )
-        elif kind == "qos-level":
-            levels[_one(place, fields, "name")] = _whole(place, _one(place, fields, "sl"))
-        elif kind == "qos-match-rule":
-            source, target = (_one(place, fields, end) for end in ("source", "destination"))
-            level = _one(place, fields, "qos-level-name")
-            if source != target or source not in groups or level not in levels:
-                raise InterferenceError(
-                    f"{place}: expecting one known group and level, got {source}, {target}, {level}"
-                )
-            found.append(Member(source, levels[level], groups[source]))
-    return found
-
-
-def read_partitions(path: str | os.PathLike[str]) -> list[Member]:
-    """Read the jobs from a partition file of the form that `partitions` writes, without the default partition.
-
-    :param path: the file.
-    :raises InterferenceError: if a partition is malformed.
-    """
-    lines = read_text(path, InterferenceError, "partitions of OpenSM").splitlines()
-    text = "\n".join(line.partition("#")[0] for line in lines)
-    found = []
-    for part in filter(None, (one.strip() for one in text.split(";"))):
-        head, colon, ports = part.partition(":")
-        match = re.fullmatch(r"([\w.-]+)\s*=\s*(0x[0-9a-fA-F]{1,4})\s*,\s*(?:sl\s*=\s*([0-9]{1,2})|ipoib)\s*", head)
-        if match is None or not colon:
-            raise InterferenceError(f"{os.fspath(path)}: expecting NAME=KEY, sl=LEVEL : PORTS, got {part[:60]!r}")
-        if match[3] is not None:
-            guids = tuple(port.partition("=")[0].strip() for port in ports.split(","))
-            found.append(Member(match[1], int(match[3]), guids))
-    return found
-
-
 def _level(name: str, level: int) -> list[str]:
     return ["  qos-level", f"    name: {name}", f"    sl: {level}", "  end-qos-level"]
 
@@ -142,31 +93,3 @@ def _require_apart(members: Sequence[Member]) -> None:
             if port in owner:
                 raise InterferenceError(f"opensm: {port}: expecting it once, got it in {owner[port]} and {one.name}")
             owner[port] = one.name
-
-
-def _sections(path: str | os.PathLike[str]) -> Iterator[tuple[str, str, Mapping[str, list[str]]]]:
-    """Place, kind and fields of each innermost section of a policy file."""
-    kind, begin, fields = "", "", dict[str, list[str]]()
-    for number, line in enumerate(read_text(path, InterferenceError, "a QoS policy of OpenSM").splitlines(), 1):
-        text = line.partition("#")[0].strip()
-        key, colon, value = text.partition(":")
-        if colon:
-            fields.setdefault(key.strip(), []).append(value.strip())
-        elif text and text == f"end-{kind}":
-            yield begin, kind, fields
-            kind = ""
-        elif text and not text.startswith("end-"):
-            kind, begin, fields = text, f"{os.fspath(path)}:{number}", {}
-
-
-def _one(place: str, fields: Mapping[str, list[str]], key: str) -> str:
-    values = fields.get(key, [])
-    if len(values) != 1:
-        raise InterferenceError(f"{place}: expecting {key} once, got it {len(values)} times")
-    return values[0]
-
-
-def _whole(place: str, text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,2}", text):
-        raise InterferenceError(f"{place}: expecting a service level, got {text!r}")
-    return int(text)

@@ -6,25 +6,19 @@ Specification, volume 1, 7.6.6 and 7.6.9. A service level's number is that of it
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....inputs.files import read_text
 from ....netsim.packets import Arbitration
 from ..errors import InterferenceError
 from .choice import DATA_LANES, Lanes
 
-__all__ = ["Qos", "entries_of", "read_options"]
+__all__ = ["Qos", "entries_of"]
 
 Entries = tuple[tuple[int, int], ...]
 LEVELS = 16  # service levels
 UNIT = 64  # bytes that a weight counts
 MOST_UNITS = 255  # largest weight of an entry
 MOST_ENTRIES = 64  # of each table
-_TARGETS = re.compile(r"qos_(ca|rtr|sw0|swe)_")  # lines for some ports only
-_UNSET = ("(null)", "0", "-1")  # values of such lines that OpenSM itself writes, and that mean "as for all ports"
 
 
 @dataclass(frozen=True)
@@ -110,66 +104,3 @@ def entries_of(lane: int, packets: int, mtu: int = 4096) -> list[tuple[int, int]
     most = next(n for n in range(MOST_UNITS, 0, -1) if (units + 1) * (n - 1) < min(units * n, MOST_UNITS))
     parts = [most] * (packets // most) + ([packets % most] if packets % most else [])
     return [(lane, min(units * part, MOST_UNITS)) for part in parts]
-
-
-def read_options(path: str | os.PathLike[str]) -> Qos:
-    """Read the quality of service of all ports from an options file of OpenSM; all other options are ignored.
-
-    :param path: the file.
-    :raises InterferenceError: if a line is malformed, or sets the quality of service of some ports only.
-    """
-    found: dict[str, object] = {}
-    for number, line in enumerate(read_text(path, InterferenceError, "options of OpenSM").splitlines(), 1):
-        words = line.partition("#")[0].replace("=", " ", 1).split(None, 1)
-        if len(words) != 2:
-            continue
-        name, value, place = words[0], words[1].strip(), f"{os.fspath(path)}:{number}"
-        if _TARGETS.match(name) and value not in _UNSET:
-            raise InterferenceError(f"{place}: expecting one setting for all ports, got {name}")
-        if name in _READERS:
-            field, read = _READERS[name]
-            try:
-                found[field] = read(value)
-            except ValueError as problem:
-                raise InterferenceError(f"{place}: {name}: {problem}") from problem
-    try:
-        return Qos(**found)  # type: ignore[arg-type]
-    except InterferenceError as problem:
-        raise InterferenceError(f"{os.fspath(path)}: {problem}") from problem
-
-
-def _flag(text: str) -> bool:
-    if text.upper() not in ("TRUE", "FALSE"):
-        raise ValueError(f"expecting TRUE or FALSE, got {text!r}")
-    return text.upper() == "TRUE"
-
-
-def _number(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,3}", text.strip()):
-        raise ValueError(f"expecting a number up to 255, got {text!r}")
-    return int(text)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(_number, _parts(text)))
-
-
-def _turns(text: str) -> Entries:
-    pairs = [part.split(":") for part in _parts(text)]
-    if wrong := next((pair for pair in pairs if len(pair) != 2), None):
-        raise ValueError(f"expecting LANE:WEIGHT, got {':'.join(wrong)!r}")
-    return tuple((lane, units) for lane, units in ((_number(one), _number(two)) for one, two in pairs) if units)
-
-
-def _parts(text: str) -> Sequence[str]:
-    return text.strip().rstrip(",").split(",")  # OpenSM's own examples end with a comma
-
-
-_READERS = {
-    "qos": ("enabled", _flag),
-    "qos_max_vls": ("lanes", _number),
-    "qos_high_limit": ("limit", _number),
-    "qos_vlarb_high": ("high", _turns),
-    "qos_vlarb_low": ("low", _turns),
-    "qos_sl2vl": ("lane_of_level", _numbers),
-}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
 from ..outcome import Outcome
 from .incidence import incidence_of
 
-__all__ = ["average_hops", "fragmentation", "ideal_hops"]
+__all__ = ["average_hops", "fragmentation"]
 
 
 def average_hops(outcome: Outcome) -> NDArray[np.float64]:
@@ -29,17 +28,6 @@ def average_hops(outcome: Outcome) -> NDArray[np.float64]:
     hops = apart / np.maximum(size * (size - 1), 1)
     hops[outcome.rejected] = np.nan
     return hops
-
-
-def ideal_hops(size: int, cluster: Cluster) -> float:
-    """Return the mean number of hops between nodes of a job that fills whole pods and leaves: the least possible."""
-    if size < 2:
-        return 0.0
-    apart = 0
-    for largest in (cluster.leaf_size, cluster.pod_size):
-        whole, rest = divmod(size, largest)
-        apart += 2 * (size**2 - whole * largest**2 - rest**2)
-    return apart / (size * (size - 1))
 
 
 def fragmentation(outcome: Outcome) -> float:

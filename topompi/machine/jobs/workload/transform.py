@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import WorkloadError
 from .workload import Workload
 
-__all__ = ["extract", "larger", "scale_run", "segments", "shake"]
+__all__ = ["larger", "segments"]
 
 
 def larger(workload: Workload, factor: int) -> Workload:
@@ -18,43 +18,6 @@ def larger(workload: Workload, factor: int) -> Workload:
         raise WorkloadError(f"larger: expecting a factor of 1 or more, got {factor}")
     made = replace(workload, name=f"{workload.name} {factor}x", nodes=workload.nodes * np.int32(factor))
     return made.with_columns(slots=workload.slots * factor) if "slots" in workload.columns else made
-
-
-def scale_run(workload: Workload, factor: float) -> Workload:
-    """Multiply run times and requested times by a factor, rounded to seconds."""
-    if not 0 < factor < np.inf:
-        raise WorkloadError(f"scale_run: expecting a positive factor, got {factor}")
-    run, request = (np.rint(column * factor).astype(np.int64) for column in (workload.run, workload.request))
-    request = np.where(workload.request > 0, np.maximum(request, 1), 0)
-    return replace(workload, name=f"{workload.name} run x{factor:g}", run=run, request=request)
-
-
-def shake(workload: Workload, rng: np.random.Generator, seconds: int) -> Workload:
-    """Move each arrival by up to ``seconds`` earlier or later, drawn uniformly.
-
-    The figures of workloads with small random changes show how much of a figure is chance (D. Tsafrir, K. Ouaknine, D.
-    Feitelson, MASCOTS 2007).
-
-    :param workload: the jobs.
-    :param rng: the random generator.
-    :param seconds: largest shift in seconds, 0 or more.
-    """
-    if seconds < 0:
-        raise WorkloadError(f"shake: expecting 0 seconds or more, got {seconds}")
-    moved = np.maximum(0, workload.submit + rng.integers(-seconds, seconds + 1, len(workload)))
-    order = np.argsort(moved, kind="stable")
-    return replace(workload.select(order), name=f"{workload.name} shaken {seconds} s", submit=moved[order])
-
-
-def extract(workload: Workload, first: int, last: int) -> Workload:
-    """Return the jobs that arrive at second ``first`` or later and before second ``last``.
-
-    :param workload: the jobs.
-    :param first: seconds since the first arrival.
-    :param last: seconds since the first arrival.
-    """
-    since = workload.submit - (workload.submit[0] if len(workload) else 0)
-    return workload.select((since >= first) & (since < last), f"{workload.name} from {first} to {last} s")
 
 
 def segments(workload: Workload, count: int) -> list[Workload]:

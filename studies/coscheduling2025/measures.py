@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jobs import Outcome
-from ...jobs.metrics import utilisation
+from topompi.machine.jobs import Outcome
+from topompi.machine.jobs.metrics import utilisation
 
 __all__ = ["PairFigures", "improvement", "job_speedups", "pair_figures"]
 
