@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support import damaged, refusal
+from tests.support import refusal
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.prediction.classifiers import MODELS, fit_classifier, search
 from topompi.machine.colocation.prediction.features import PROGRAMS, SETS, Pairs, joined, pairs_of
@@ -121,20 +121,6 @@ def test_a_damaged_file_is_refused_in_one_line(sklearn, tmp_path: Path):
         message = refusal(read_classifier, path, error=ColocationError)
         assert message.startswith(f"{path}: "), wrong
         assert "\n" not in message
-
-
-def test_damaged_text_is_refused_or_read_as_a_classifier(sklearn, tmp_path: Path):
-    path = tmp_path / "model.json"
-    write_classifier(path, fit_classifier("bayes", _pairs(), {"var_smoothing": 0.1}))
-    messages = []
-    for content in damaged(path.read_text(), 1, 60, b'0123456789.,:{}[]"eE-nulltrue \xff'):
-        path.write_bytes(content)
-        try:
-            assert read_classifier(path).model == "bayes"
-        except ColocationError as error:
-            messages.append(str(error))
-    assert messages
-    assert not any("\n" in message for message in messages)
 
 
 def test_without_scikit_learn_a_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
