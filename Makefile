@@ -147,11 +147,10 @@ STRANGERS := --environments $(if $(filter mpich,$(MPI)),mpich,debian$(comma)open
 test-strangers: venv
 	$(PYTHON) -m tests.strangers $(STRANGERS) $(STRANGERS_OPTIONS)
 
-# Damaged and hostile inputs for every reader, those that fail are kept in build/fuzz; then for a live topology service.
+# Damaged and hostile inputs for every reader; those that fail are kept in build/fuzz.
 FUZZ_SECONDS ?= 300
 fuzz: venv
 	$(PY) -m tests.fuzz --seconds $(FUZZ_SECONDS) --keep build/fuzz $(FUZZ_OPTIONS)
-	$(PY) -m tests.fuzz.protocol --seconds $(FUZZ_SECONDS) $(FUZZ_OPTIONS)
 
 # All collectives, splits, errors and frees at random on 5 ranks, in every mode, compared with native bit by bit.
 SOAK_SECONDS ?= 3600

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,7 @@ from osu_like_bench.compare import ComparisonTable, Series, compare_records, mai
 from osu_like_bench.options import Options
 from osu_like_bench.record import Facts, Record, Result
 from osu_like_bench.statistics import LEAST_TIMES, compare_runs, summary
-from tests.support import ROOT, examples
+from tests.support import examples
 from topompi.errors import BenchmarkError
 
 SIZES = (1, 1024, 65536)
@@ -354,21 +352,3 @@ def test_what_cannot_be_done_is_said_in_a_line(write, tmp_path: Path, capsys) ->
     for arguments in ([], [good], [good, odd, odd], [good, odd, "--odd"]):
         assert main(arguments) == 2, arguments
         assert len(said(capsys)) == 1
-
-
-WITHOUT_MPI = """
-import runpy, sys
-sys.modules["mpi4py"] = None
-runpy.run_module("osu_like_bench", run_name="__main__")
-"""
-
-
-def test_the_command_needs_no_mpi_and_ends_with_its_exit_code(write) -> None:
-    paths = write(made(1), made(2, {1: 2.0}))
-    for flags, code in (([], 0), (["--side", "native"], 1), (["--odd"], 2), (["--help"], 0)):
-        command = [sys.executable, "-c", WITHOUT_MPI, "compare", *paths, *flags]
-        env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        job = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
-        assert job.returncode == code, job.stderr
-        assert "Traceback" not in job.stderr
-        assert bool(job.stdout) == (code == 0)

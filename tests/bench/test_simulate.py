@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +15,10 @@ from osu_like_bench.compare import main as compare
 from osu_like_bench.record import Record
 from osu_like_bench.simulate import Background, Failure, FlowArena
 from osu_like_bench.simulate.cli import main
-from osu_like_bench.simulate.drawing import heights, lines_of
+from osu_like_bench.simulate.drawing import heights
 from osu_like_bench.simulate.ground import Starts, complete
 from osu_like_bench.simulate.table import Findings
-from tests.support import ROOT
 from topompi.errors import BenchmarkError
-from topompi.inputs.figures import OTHERS, SERIES, name_ends
 from topompi.netsim import packets
 from topompi.schedules import Model, Network, Schedule, make
 from topompi.topology import TopologyInterface, load
@@ -97,28 +92,6 @@ def test_what_is_drawn_are_multiples_of_the_bound_with_gaps() -> None:
     np.testing.assert_array_equal(heights(found, "a"), [2.0, np.nan, 2.0])
     unbounded = replace(found, bounds={1: 1.0, 2: 0.0, 4: 0.0})
     np.testing.assert_array_equal(heights(unbounded, "a"), [2e6, np.nan, 6e6])
-
-
-def test_six_lines_have_colours_further_ones_are_grey_and_equal_ones_are_one() -> None:
-    sides = tuple(f"a{at}" for at in range(9))
-    outcomes = {(side, size): size * (1.0 + min(at, 7)) for at, side in enumerate(sides) for size in (1, 2)}
-    outcomes |= {("peer", size): 1.0 * size for size in (1, 2)}
-    lines = lines_of(Findings((1, 2), sides, ("peer",), outcomes, {1: 1.0, 2: 2.0}))
-    looks = {names[0]: look["color"] for names, _, look in lines}
-    assert [looks[f"a{at}"] for at in range(6)] == list(SERIES)
-    assert looks["a6"] == looks["a7"] == OTHERS
-    assert ["a7", "a8"] in [names for names, _, _ in lines]
-    assert looks["peer"] == "black"
-
-
-def test_names_at_the_ends_of_lines_do_not_overlap() -> None:
-    figure = pytest.importorskip("matplotlib.figure").Figure()
-    axes = figure.subplots()
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    name_ends(axes, [(1, 0.5 + at / 1000, f"n{at}", "black") for at in range(20)])
-    places = sorted(text.xyann[1] for text in axes.texts)
-    assert min(np.diff(places)) > 0.033
-    assert places[-1] <= 1
 
 
 def test_two_runs_print_and_write_the_same_and_what_is_said_is_in_the_record(run, tmp_path: Path) -> None:
@@ -275,27 +248,6 @@ def test_packets_bracket_their_times_with_other_switches(capsys, tmp_path: Path)
     times = ", ".join(f"{seconds * 1e6:.2f} with {switches}" for switches, seconds in bracket.items())
     assert f"# shift at 1024 bytes: {times}" in out
     assert "--bracket: expecting --network packet" in flows(capsys, "--bracket")[2]
-
-
-@pytest.mark.parametrize("collective", ["bcast", "gather", "scatter", "allgather", "reduce_scatter", "allreduce"])
-def test_libraries_on_flows_move_all_data(collective: str) -> None:
-    with FlowArena(network("XGFT(2;3,3;1,2)")) as here:
-        least = here.bound(collective, 10**5)
-        for library in ("openmpi", "mpich"):
-            assert least <= here.peer(library, collective, 10**5) < 10 * least
-
-
-WITHOUT_MPI = """
-import runpy, sys
-sys.modules["mpi4py"] = None
-runpy.run_module("osu_like_bench", run_name="__main__")
-"""
-
-
-def test_a_simulation_needs_no_mpi() -> None:
-    command = [sys.executable, "-c", WITHOUT_MPI, "simulate", "bcast", "--topology", TREE]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, b"")
 
 
 # Records

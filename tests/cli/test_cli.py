@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from tests.ibreports import default_report, ibroute, pair
-from tests.support import ROOT, command_line, shared_data
+from tests.support import ROOT, command_line
 from topompi.topology import load
 from topompi.topology.hostroutes import HostRoutes
 
@@ -48,51 +47,6 @@ def test_show_draws_for_people():
     assert done.returncode == 0, done.stderr
     for part in ("16 hosts", "over-subscription", "2 : 1", "within 3 hops", "h[0000-0003]", "80.0 %", "█"):
         assert part in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("tables", "expected"),
-    [
-        ("janus.minhop", {"1": 22246, "3": 621698, "5": 1193436}),
-        ("janus.nue", {"1": 22246, "3": 518784, "5": 1068268, "7": 228082}),
-    ],
-)
-def test_janus_has_the_hops_of_its_tables(tables, expected):
-    """1.2 %, 33.8 % and 65.0 % of 1.84 million pairs with the minhop tables; 228,082 pairs at 7 hops with nue's."""
-    lfts = shared_data(f"fabrics/derived-ibsim-opensm/{tables}.opensm-lfts.dump.xz")
-    hops = show(shared_data("fabrics/janus-2014.ibnetdiscover.xz"), "--lfts", lfts)["job"]["hops"]
-    assert hops["count"] == expected
-    assert hops["pairs"] == 1356 * 1355
-    if tables == "janus.minhop":
-        assert [f"{100 * share:.1f}" for share in hops["share"].values()] == ["1.2", "33.8", "65.0"]
-
-
-def test_plafrim_has_the_hops_of_its_production_tables():
-    hops = show(shared_data("fabrics/netloc-plafrim.txz"))["job"]["hops"]
-    assert hops["count"] == {"1": 2410, "2": 1518, "3": 4978, "4": 3150, "5": 2040, "6": 1404}
-
-
-def test_plafrim2_names_the_truncated_table_and_goes_on_if_asked():
-    path = shared_data("fabrics/netloc-plafrim2.txz")
-    done = topompi("topology", "show", path)
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "the forwarding table of switch LID 60 (0x00066a00e30076ab) is truncated" in done.stderr
-    summary = show(path, "--partial")
-    assert summary["job"]["hops"]["unroutable"] == 2115
-    assert any("2,115 ordered pairs of hosts have no route" in problem for problem in summary["problems"])
-
-
-def test_show_notes_a_table_that_ends_in_the_tools_error_and_goes_on(tmp_path):
-    model = pair()
-    (tmp_path / "fabric.txt").write_text(default_report(model))
-    tables = "".join(ibroute(model, switch) for switch in model.switches).replace("[0x0-0x28]", "[0x0-0x4]")
-    (tmp_path / "lfts.txt").write_text(tables.replace("3 valid lids dumped", "iberror: failed", 1))
-    done = topompi("topology", "show", tmp_path / "fabric.txt", "--lfts", tmp_path / "lfts.txt")
-    assert done.returncode == 0
-    assert done.stderr.startswith("note: ")
-    assert "has all of its entries, then the tool's error 'iberror: failed'" in done.stderr
-    assert len(show(tmp_path / "fabric.txt", "--lfts", tmp_path / "lfts.txt")["notes"]) == 1
 
 
 def test_route_replies_with_the_switches_in_order():

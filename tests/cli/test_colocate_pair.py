@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import command_line, damaged
+from tests.support import command_line
 from topompi.machine.colocation.profiles.files import write_profiles
 from topompi.machine.colocation.profiles.record import Profile
 from topompi.machine.colocation.speedups.files import HEADER
@@ -135,12 +135,3 @@ def test_two_matrices_a_missing_file_and_an_unknown_program_are_refused(heat: Pa
     assert "expecting one of a, b, c, d, got 'x'" in _refused(heat, "--pool", "a,x")
     assert "expecting one of speedups, labels, score, got 'luck'" in _refused(heat, "--by", "luck")
     assert "a: expecting a program with a profile (no program), got none" in _refused(heat, "--by", "labels")
-
-
-def test_damaged_files_are_read_or_refused_in_one_line(heat: Path, tmp_path: Path):
-    write_profiles(tmp_path / "p.json", PROFILES)
-    for text in (HEAT, (tmp_path / "p.json").read_text()):
-        for content in damaged(text, 5, 60, b'{},"0a.-\n'):
-            (tmp_path / "f").write_bytes(content)
-            done = command_line("colocate", "pair", tmp_path / "f")
-            assert done.returncode == 0 or done.stderr.count("\n") == 1, done.stderr

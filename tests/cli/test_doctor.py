@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import ROOT, command_line
 from topompi.cli.setup import doctor as module
 from topompi.cli.setup.doctor import examine
 from topompi.cli.setup.env import OURS
@@ -67,12 +67,12 @@ def test_wrong_and_unknown_variables_are_faults():
 
 
 def test_env_lists_every_variable_with_its_value_and_origin():
-    done = run("doctor", "--variables", "--json", TOPOMPI_TUNE="measure", TOPOMPI_OTHER="x")
+    done = command_line("doctor", "--variables", "--json", TOPOMPI_TUNE="measure", TOPOMPI_OTHER="x")
     rows = {row["name"]: (row["value"], row["origin"]) for row in json.loads(done.stdout)["variables"]}
     assert set(OURS) == set(VARIABLES) < set(rows)
     assert rows["TOPOMPI_TUNE"] == ("measure", "environment")
     assert rows["TOPOMPI_FALLBACK"] == ("error", "default")
     assert rows["TOPOMPI_OTHER"] == ("x", "unknown")
-    wrong = run("doctor", "--variables", TOPOMPI_FALLBACK="never")
+    wrong = command_line("doctor", "--variables", TOPOMPI_FALLBACK="never")
     assert wrong.returncode == 1
     assert "wrong: TOPOMPI_FALLBACK" in wrong.stdout

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -150,11 +148,6 @@ def test_words_that_mean_nothing_are_refused(log: Path, words: str):
 def test_a_topology_source_is_a_cluster(log: Path, source: str):
     told = json.loads(run("simulate", log, "--topology", source, "--policy", "disjoint", "--json"))
     assert told["summary"]["jobs"] == 4
-
-
-def test_the_command_does_not_load_mpi():
-    program = "import sys, topompi.cli.jobs.app; sys.exit('mpi4py' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_links_slow_jobs_that_share_a_cable_and_read_their_traffic_from_the_log(tmp_path: Path):

@@ -6,10 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.interference.lanefiles import members_of_partitions, members_of_policy
-from tests.support import ROOT, command_line
+from tests.support import command_line
 from topompi.cli.app import app
-from topompi.machine.interference.lanes import Lanes
-from topompi.machine.interference.lanes.opensm import Qos
 
 TREE = ("--topology", "XGFT(3;4,4,2;1,1,1)@rate=1xFDR10", "-p", "F2")
 FT = "FT=fft3d@grid=1x16,size=32K,iterations=2,burst=0.001"
@@ -56,14 +54,6 @@ def test_tables_have_jobs_lanes_and_a_sweep_from_the_least_total():
     assert totals == sorted(totals)
 
 
-def test_a_search_finds_the_least_total_of_the_sweep_and_of_one_lane():
-    sweep = found(FT, BT, "--sweep", "1,2", "--lanes", 2)
-    searched = found(FT, BT, "--by", "search", "--sweep", "1,2", "--lanes", 2)
-    assert searched["search"] == {"tried": 4, "every": True}
-    least = min(sweep["total"]["one_lane"], *(row["total"] for row in sweep["sweep"]))
-    assert searched["total"]["lanes"] == pytest.approx(least)
-
-
 def test_a_search_keeps_its_limit():
     assert found(FT, BT, "--by", "search", "--set", "tries=3")["search"] == {"tried": 3, "every": False}
 
@@ -102,11 +92,6 @@ def test_a_table_that_some_ports_would_cut_off_is_named(tmp_path):
     done = told(FT, BT, "-o", tmp_path / "lanes.conf", "--weights", "1,40")
     assert "a table has 11 turns, and some ports have room for 8" in " ".join(done.stderr.split())
     assert "turns" not in told(FT, BT, "-o", tmp_path / "lanes.conf", "--weights", "1,28").stderr
-
-
-def test_the_page_shows_the_lines_that_its_command_writes():
-    lines = "".join(f"{line}\n" for line in Qos.of(Lanes((0, 1), (1, 8))).lines().splitlines())
-    assert f"```text\n{lines}```" in (ROOT / "docs" / "lanes.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])

@@ -4,11 +4,10 @@ import json
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import command_line
 from tests.tuning.test_mpich_tables import LIBRARY
 
 FABRIC = ("--topology", "xgft:4,2;1,2", "--hosts", "all")
@@ -22,9 +21,7 @@ def folder(tmp_path):
 
 
 def topompi(folder, *words):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "topompi", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder, env=environment)
+    return command_line(*words, folder=folder)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from functools import partial
 from itertools import product
 from xml.etree import ElementTree
@@ -13,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import ROOT, examples
+from tests.support import examples
 from topompi.cli.map.place import MapCommandError
 from topompi.inputs.slurm.environment import parse_slots
 from topompi.mapping.drawing import MOST_CELLS, traffic
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
-from topompi.mapping.partition import available
 from topompi.mapping.rankfiles import WRITERS, read_mapping
 from topompi.mapping.readers.jsonprofile import write_graph
 from topompi.topology import load
@@ -153,16 +150,6 @@ def test_one_seed_makes_one_map_and_quality_stops_the_search(topompi, tmp_path, 
     assert topompi(graph, *TREE).err.startswith("topompi: TOPOMPI_MAP_QUALITY: expecting a part")
 
 
-@pytest.mark.parametrize(
-    "algorithm", ["given", "cyclic", "plane", "cartesian", "single-step", "scheme1", "scheme2", "refine"]
-)
-def test_every_mapper_makes_a_map(topompi, tmp_path, algorithm):
-    graph = stencil(tmp_path / "g", (4, 4))
-    summary = json.loads(topompi(graph, *TREE, "--algorithm", algorithm, "--json").out)
-    assert sorted(summary["slot_of_rank"]) == list(range(16))
-    assert summary["algorithm"] == algorithm
-
-
 def test_a_map_that_is_worse_says_so_first(topompi, tmp_path):
     said = topompi(stencil(tmp_path / "g", (16,)), *TREE, "--algorithm", "cyclic")
     assert said.err.startswith("worse than the given order: hop-bytes ")
@@ -271,15 +258,6 @@ def test_a_comparison_takes_hosts_and_slots_from_the_file(topompi, tmp_path):
 # Pictures.
 
 
-def test_a_map_that_moves_no_rank_is_drawn_once(tmp_path, topompi):
-    pytest.importorskip("matplotlib")
-    graph, counts = stencil(tmp_path / "g", (4, 4)), {}
-    for algorithm in ("given", "cyclic"):
-        assert topompi(graph, *TREE, "-a", algorithm, "--draw", f"bytes={tmp_path}/{algorithm}.svg").code == 0
-        counts[algorithm] = (tmp_path / f"{algorithm}.svg").read_text().count("<!-- sending host -->")
-    assert counts == {"given": 1, "cyclic": 2}
-
-
 def test_the_picture_shows_both_maps_and_every_class(topompi, tmp_path):
     pytest.importorskip("matplotlib")
     graph = stencil(tmp_path / "g", (4, 4))
@@ -360,20 +338,6 @@ def test_a_line_that_cannot_be_read_is_named(topompi, tmp_path):
     assert said.err == f"topompi: {tmp_path}/g:2: expecting a rank (a whole number from 0), got 'one'\n"
 
 
-def test_it_runs_as_a_program_of_its_own(tmp_path):
-    graph = stencil(tmp_path / "g", (4, 4))
-    done = subprocess.run(
-        [sys.executable, "-m", "topompi", "map", str(graph), *TREE],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\nrank ") == 16
-
-
 def test_maps_that_do_not_differ_are_drawn_once_and_said_to(topompi, tmp_path):
     pytest.importorskip("matplotlib")
     graph = stencil(tmp_path / "program.txt", (4, 4), shuffle=1)
@@ -405,20 +369,6 @@ def test_without_a_fabric_there_is_nothing_to_draw(topompi, tmp_path):
     done = topompi(stencil(tmp_path / "g", (4, 4)), *TREE, "--draw", tmp_path / "m.svg")
     assert done.code == 1
     assert "--draw: expecting a topology source" in done.err
-
-
-@pytest.mark.parametrize("name", ["metis", "kahip", "scotch"])
-def test_partitioners_and_weights_are_chosen_on_the_command_line(topompi, tmp_path, name):
-    graph = stencil(tmp_path / "g", (4, 4), shuffle=1)
-    said = topompi(graph, *TREE, "--set", f"partitioner={name}", "--algorithm", "scheme1", "--json")
-    if name not in available():
-        assert f"partitioner: {name} needs the package" in said.err
-        pytest.skip(f"{name} is not installed")
-    assert "Loaded" not in said.err
-    assert sorted(json.loads(said.out)["slot_of_rank"]) == list(range(16))
-    for weight in ("bytes", "messages", "log"):
-        said = topompi(graph, *TREE, "--set", f"partitioner={name},weight={weight}", "--json")
-        assert json.loads(said.out)["ratio"] < 1, said.err
 
 
 def test_the_weight_of_cuts_is_what_it_says(topompi, tmp_path):

@@ -116,29 +116,3 @@ def test_a_parameter_without_a_word_is_found_and_joint_forms_count() -> None:
         """
 
     assert missing(joint) == ["e"]
-
-
-def test_methods_that_a_class_of_mpi_has_too_are_left_to_its_reference_and_no_others() -> None:
-    class Native:
-        __module__ = MPI
-
-        def Bcast(self, buf: Any, root: int, info: Any) -> None: ...
-
-    class Ours(Native):
-        __module__ = "topompi"
-
-        def Bcast(self, buf: Any, root: int, info: Any) -> None: ...
-
-        def remap(self, graph: Any, seed: int, quality: float) -> None: ...
-
-    assert is_of_mpi(Ours, "Bcast")
-    assert not is_of_mpi(Ours, "remap")
-    assert not is_of_mpi(missing, "Bcast")
-
-
-def test_methods_need_no_word_for_self_and_two_parameters_none_at_all() -> None:
-    class Adder:
-        def add(self, a: int, b: int) -> None:
-            """Add a and b."""
-
-    assert missing(Adder.add) == []

@@ -12,10 +12,8 @@ import stat
 import subprocess
 import sys
 import tarfile
-import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.ibreports import default_report, pair
@@ -233,20 +231,6 @@ def test_a_matrix_with_what_is_no_number_is_refused_with_its_line(tmp_path, entr
     assert f"{tmp_path / 'f'}:2: expecting extents and entries" in refusal("graph", tmp_path / "f")
 
 
-def test_an_array_that_the_archive_does_not_hold_is_refused(tmp_path):
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": (223_000, 223_000)})
-    with zipfile.ZipFile(tmp_path / "f.npz", "w") as archive:
-        archive.writestr("matrix.npy", header.getvalue())
-    assert ":matrix.npy: expecting 397,832,000,000 bytes for shape" in refusal("graph", tmp_path / "f.npz")
-
-
-def test_compressed_rows_that_jump_are_refused_before_they_are_followed(tmp_path):
-    csr = {"format": b"csr", "shape": [4, 4], "data": [1, 1], "indices": [0, 1], "indptr": [0, 10**6, 1, 1, 2]}
-    np.savez(tmp_path / "f.npz", **csr)
-    assert "expecting a sparse matrix of scipy's" in refusal("graph", tmp_path / "f.npz")
-
-
 def test_few_bytes_that_stand_for_many_names_are_refused(tmp_path):
     (tmp_path / "f").write_text("".join(f"SwitchName=s{i} Nodes=n{i}x[1-100000]\n" for i in range(100)))
     assert f"{tmp_path / 'f'}:3: expecting at most 262,144 hosts, got 300,000" in refusal("topology", tmp_path / "f")
@@ -262,15 +246,6 @@ def test_runs_that_stand_for_rows_without_end_are_refused():
     with pytest.raises(ValueError, match=r"rows: expecting at most 16,777,216 rows, got 2,147,483,647") as caught:
         from_json(json.dumps({**head, "columns": dict.fromkeys(names.split(), run)}))
     assert isinstance(caught.value, TopompiError)
-
-
-def test_slots_without_end_are_refused(tmp_path):
-    from topompi.mapping.machine import allocation_digest
-
-    digest = allocation_digest(["h"], np.array([10**17]))
-    text = f"# topompi mapping: 1 ranks on 1 hosts, allocation {digest}\n# host h slots {10**17}\nrank 0=h slot=0\n"
-    (tmp_path / "f").write_text(text)
-    assert ":1: expecting at most 8,388,608 ranks" in refusal("mapping", tmp_path / "f")
 
 
 # --- numbers -------------------------------------------------------------------------------------------------------
@@ -383,21 +358,6 @@ REAL = (
 @pytest.mark.parametrize(("reader", "name"), REAL)
 def test_real_files_are_read_at_the_default_limits(reader, name):
     assert READERS[reader](shared_data(name))
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("fabrics/azure-ndv4-topo.xml", "a topology of NCCL"),
-        ("fabrics/hwloc-nvidiaDGX2.xml.xz", "hwloc XML"),
-        ("fabrics/netloc-scotch.txz", "an architecture of Scotch"),
-        ("fabrics/derived-ibsim-opensm/janus.minhop.opensm.fdbs.xz", "OpenSM's unicast routes with hops"),
-        ("fabrics/derived-ibsim-opensm/janus.opensm-subnet.lst.xz", "OpenSM's list of the subnet"),
-        ("workloads/SDSC-SP2-1998-4.2-cln.swf.gz", "a workload log"),
-    ],
-)
-def test_real_files_of_formats_that_nobody_reads_are_named(name, kind):
-    assert kind in refusal("topology", shared_data(name))
 
 
 # --- caches --------------------------------------------------------------------------------------------------------

@@ -23,12 +23,6 @@ from topompi.views.cluster import cluster_of
 # ---- choices by rules and by classes ----
 
 
-def test_two_jobs_get_lanes_in_their_order_and_the_lighter_one_more_weight():
-    assert by_rules([0.2, 0.05], 4) == Lanes((0, 1), (1, 2))
-    assert by_rules([0.05, 0.2], 4) == Lanes((0, 1), (2, 1))
-    assert by_rules([0.05, 0.2, 0.1], 4) == Lanes((0, 1, 2), (4, 1, 2))
-
-
 def test_ft_is_isolated_from_cg_and_bt_on_two_lanes():
     # Jokanovic 2014, figure 5.16: {FT}, {CG, BT}.
     assert by_rules([0.2, 0.071, 0.022], 2) == Lanes((0, 1, 1), (1, 2))
@@ -173,12 +167,6 @@ def test_packets_give_the_toy_jobs_the_progress_of_the_slots(weights):
     slots = progress([Alternating(3, 4, weights[0]), Alternating(4, 2, weights[1])], SLOTS)
     rounds = toy_rounds(Lanes((0, 1), weights))
     assert [count * length for count, length in zip(rounds, (7, 6), strict=True)] == pytest.approx(slots, abs=14)
-
-
-def test_packets_order_the_weights_as_the_source_s_slots_do():
-    equal, light, heavy = (toy_rounds(Lanes((0, 1), weights)) for weights in ((1, 1), (3, 1), (1, 4)))
-    assert heavy[0] < equal[0] < light[0]  # 14, 21, 27
-    assert equal[1] < light[1] < heavy[1]  # 18, 21, 27
 
 
 def test_a_lane_of_high_priority_has_the_whole_link_and_never_waits():

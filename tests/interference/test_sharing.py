@@ -13,7 +13,7 @@ from tests.interference.fabrics import hosts_of, routed, shapes, tree
 from tests.support import examples
 from topompi.errors import TopompiError
 from topompi.machine.interference import levels_of
-from topompi.machine.interference.rivals import crossings, job_links, rivals
+from topompi.machine.interference.rivals import job_links, rivals
 from topompi.machine.interference.sharing import per_link, sharing_jobs, sharing_jobs_on
 from topompi.topology import load
 
@@ -132,13 +132,6 @@ def test_on_a_torus_more_jobs_share_than_the_groups_of_a_job_have_hosts():
     levels, placed = levels_of(routes.fabric), np.array([2, 5])
     assert sharing_jobs_on(levels, placed, 1) == 0
     assert rivals(routes.tables, placed) > 0
-
-
-def test_crossings_are_those_of_single_routes():
-    tables = routed([2, 2], [1, 1]).tables
-    up = job_links(tables, np.array([0, 2]))
-    assert crossings(tables, np.array([1, 3]), up).tolist() == [[False, True], [True, False]]
-    assert rivals(tables, np.arange(4)) == 0
 
 
 def test_bounds_refuse_what_is_not_in_the_tree():

@@ -1,6 +1,5 @@
 """Readers of traces: SimGrid's time-independent traces and GOAL, against exporters, closed forms and SimGrid itself."""
 
-import contextlib
 import re
 import shutil
 import subprocess
@@ -11,8 +10,7 @@ import pytest
 from studies.simgrid import smpi
 from studies.simgrid.traces import write_traces
 from tests.netsim.test_netsim import RATE, one_switch
-from tests.support import damaged, refusal
-from topompi.errors import TopompiError
+from tests.support import refusal
 from topompi.machine.interference import InterferenceError
 from topompi.machine.interference.traces import read_goal, read_simgrid
 from topompi.machine.interference.traces.collectives import ALGORITHMS, ALL_TO_EACH, _one_switch, steps_of
@@ -277,20 +275,6 @@ def test_a_wrong_line_of_goal_is_named(tmp_path, old, new, problem):
         assert "1 pairs of ranks whose tags do not agree" in goal(tmp_path, text).notes[0]
     else:
         assert re.search(problem, refusal(goal, tmp_path, text, error=InterferenceError))
-
-
-@pytest.mark.parametrize("form", ["simgrid", "goal"])
-def test_a_damaged_trace_is_read_or_refused_with_an_error_of_ours(tmp_path, form):
-    lines = MIXED.format(me=0, left=1, right=1, burst=1e8) + MIXED.format(me=1, left=0, right=0, burst=1e8)
-    calls = ("bcast 5 1 6", "gatherv 4 4 4 1 6 6", "barrier")
-    lines += "".join(f"{me} {action}\n" for me in (0, 1) for action in calls)
-    text, read = (lines, read_simgrid) if form == "simgrid" else (TEXT, read_goal)
-    for data in damaged(text, 5, 400, b"0123456789 -.:{}e\n#/*=risendwbcq"):
-        (tmp_path / "t").write_bytes(data)
-        for partial in (False, True):
-            with contextlib.suppress(TopompiError):
-                found = read(tmp_path / "t", partial=partial)
-                assert found.size
 
 
 @pytest.mark.parametrize("form", ["simgrid", "goal"])

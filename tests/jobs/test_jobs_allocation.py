@@ -17,17 +17,12 @@ from topompi.machine.jobs import (
     check,
     find_allocator,
 )
-from topompi.machine.jobs.allocation import Allocator, Job
+from topompi.machine.jobs.allocation import Job
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 
 NAMED = [name for name in ALLOCATORS if name != "counts"]
 ISOLATING = ("exclusive", "isolated", "disjoint", "exact")
-
-
-def has_own_test(name: str) -> bool:
-    """Whether `feasible` is another function than `place`."""
-    return type(find_allocator(name)).feasible is not Allocator.feasible
 
 
 def check_states(allocator: str, seed: int, states: int) -> int:
@@ -96,14 +91,6 @@ def test_the_detector_finds_the_conflicts_of_the_literature():
 @given(seed=st.integers(0, 10**6))
 def test_place_succeeds_if_and_only_if_feasible(allocator, seed):
     check_states(allocator, seed, 25)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if has_own_test(name)])
-def test_place_succeeds_if_and_only_if_feasible_in_tens_of_thousands_of_states(allocator):
-    """A hundred thousand, but 20,000 of ``apart``, whose search takes longest."""
-    seeds = 50 if allocator == "apart" else 250
-    assert sum(check_states(allocator, seed, 400) for seed in range(seeds)) == 400 * seeds
 
 
 @examples(40)

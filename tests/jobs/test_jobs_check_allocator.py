@@ -23,13 +23,6 @@ def test_every_allocator_of_ours_passes_and_finds_nodes_in_some_states(allocator
     assert states / 5 < check_allocator(allocator, states=states) < states
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("allocator", list(ALLOCATORS))
-def test_every_allocator_of_ours_passes_with_other_seeds(allocator):
-    for seed in range(1, 5):
-        check_allocator(allocator, states=2 * SLOW.get(allocator, 250), seed=seed)
-
-
 class Whole(First):
     """First available, with one fault that a function adds to its nodes."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support import examples
 from tests.workloads import random_workload
-from topompi.inputs.figures import SERIES, bare_name, cut_middle, size_name
+from topompi.inputs.figures import bare_name, cut_middle, size_name
 from topompi.machine.jobs import Cluster, JobsError, Outcome, Workload, gantt, simulate
 from topompi.machine.jobs.drawing import draw, draw_comparison
 
@@ -52,15 +51,6 @@ def test_an_outcome_of_many_jobs_is_drawn_to_its_end():
         assert ((shown[:, column] < 1).any(axis=1) == held).all()
 
 
-def test_neighbours_of_one_size_are_told_apart():
-    jobs = Workload.of("pairs", submit=[0] * 6, run=[1000] * 6, nodes=[4] * 6)
-    axes = axes_of(simulate(jobs, CLUSTER, allocator="first"))
-    (bars,) = (one for one in axes.collections if len(one.get_paths()) == 6)
-    colours = [tuple(colour) for colour in bars.get_facecolors().tolist()]
-    assert all(one != other for one, other in pairwise(colours))
-    assert min(bars.get_linewidths()) > 0
-
-
 def test_the_title_has_the_name_of_the_log_and_of_the_policy(tmp_path: Path):
     jobs = random_workload(5, 60, 20)
     named = Workload.of("/some/folder/KTH-SP2.swf.gz", submit=jobs.submit, run=jobs.run, nodes=jobs.nodes)
@@ -82,14 +72,6 @@ def test_waits_of_0_are_drawn_at_0(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     draw_comparison({"first": simulate(jobs, CLUSTER, allocator="first")}, tmp_path / "a.svg")
     assert [wait.tolist() for wait in drawn] == [[0, 0]]
     assert {"0", "1 min"} <= set(texts(tmp_path / "a.svg"))
-
-
-def test_policies_after_the_sixth_are_grey_and_named_at_their_boxes(tmp_path: Path):
-    names = [f"p{at}" for at in range(8)]
-    draw_comparison(dict.fromkeys(names, outcome_of()), tmp_path / "a.svg")
-    found = texts(tmp_path / "a.svg")
-    assert [found.count(name) for name in names[: len(SERIES)]] == [1] * len(SERIES)
-    assert all(found.count(name) >= 4 for name in names[len(SERIES) :])
 
 
 @given(st.text(max_size=40), st.integers(1, 40))
@@ -133,13 +115,3 @@ def test_a_picture_does_not_change_with_the_second_of_the_first_arrival(tmp_path
         jobs = Workload.of("late", submit=[first, first + 50], run=[100, 100], nodes=[6, 20])
         draw(simulate(jobs, CLUSTER, allocator="first"), tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-
-
-def test_only_large_bars_have_an_edge_because_it_would_cover_thin_ones():
-    from matplotlib.figure import Figure
-
-    axes = Figure().subplots()
-    sizes = [(5, 50), (5, 1), (0.01, 50)]
-    corners = np.array([[(0, 0), (wide, 0), (wide, high), (0, high)] for wide, high in sizes], dtype=np.float64)
-    gantt._rectangles(axes, corners, np.zeros((3, 3)), (10, 338))
-    assert list(axes.collections[0].get_linewidth()) == [0.5, 0, 0]

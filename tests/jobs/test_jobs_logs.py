@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import command_line, damaged, shared_data
-from topompi.errors import TopompiError
+from tests.support import command_line, shared_data
 from topompi.inputs.slurm import accounting
 from topompi.machine.jobs import Workload, WorkloadError, read_workload
 from topompi.machine.jobs.workload import read_batsim, write_batsim
@@ -67,17 +65,6 @@ def test_parts_without_a_whole_are_kept(tmp_path: Path) -> None:
     assert jobs.run.tolist() == [5, 7]
 
 
-@pytest.mark.parametrize(("name", "nodes"), [("comma", [3]), ("nohead", [3, 3]), ("raw", [3]), ("units", [1229])])
-def test_every_form_of_sacct_is_read(name: str, nodes: list[int]) -> None:
-    jobs = read_workload(shared_data(f"cases/C14-sacct-forms/{name}.txt"))
-    assert jobs.nodes.tolist() == nodes
-    assert set(jobs.run.tolist()) == {600}
-    assert [note for note in jobs.reading.notes if "1.2K is taken as 1,229" in note] == jobs.reading.notes[
-        : name == "units"
-    ]
-    assert bool(jobs.reading.notes) == (name in ("nohead", "units"))
-
-
 FIELDS = ["JobID", "Submit", "Elapsed", "NNodes", "Timelimit"]
 VALUES = [["700", DAY, "00:10:00", "3", "01:00:00"], ["701_2", DAY, "1-00:00:00", "2", "UNLIMITED"]]
 
@@ -101,17 +88,6 @@ def test_the_table_that_sacct_prints_by_itself_is_read(tmp_path: Path) -> None:
     lines = [" ".join(word.rjust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
     lines.insert(1, " ".join("-" * width for width in widths))
     assert read(tmp_path, "\n".join(lines) + "\n").request.tolist() == [3600, 0]
-
-
-def test_separators_and_line_breaks_within_a_submit_line_are_text(tmp_path: Path) -> None:
-    text = (
-        "JobID|Submit|Elapsed|NNodes|SubmitLine|User\n"
-        f"700|{DAY}|00:10:00|3|sbatch --wrap=a|b|c|ann\n"
-        f"701|{DAY}|00:10:00|2|sbatch --wrap=\nset -e\na|b\n\n |bob\n"
-        f"702|{DAY}|00:10:00|1|sbatch x|eve\n"
-    )
-    jobs = read(tmp_path, text)
-    assert (jobs.number.tolist(), jobs["user_name"].tolist()) == ([700, 701, 702], ["ann", "bob", "eve"])
 
 
 def test_a_line_that_is_cut_is_refused_if_no_field_is_free_text(tmp_path: Path) -> None:
@@ -198,20 +174,3 @@ def test_a_waiting_array_has_as_many_tasks_as_its_ranges(ranges: list[tuple[int,
     tasks = sum(len(range(first, first + more + 1, step)) for first, more, step in ranges)
     assert accounting.array_tasks(f"700_[{written}{'%4' if limited else ''}]") == tasks
     assert accounting.array_tasks("700_3") == 1
-
-
-SACCT = (
-    "JobID|State|Submit|Start|End|Elapsed|TimelimitRaw|NNodes|SubmitLine|User\n"
-    f"700_[3-10%4]|PENDING|{DAY}|Unknown|Unknown|00:00:00|60|1|sbatch a|b|ann\n"
-    f"701+0|COMPLETED|{DAY}|{DAY}|{DAY}|00:10:00|60|1|x\ny|bob\n"
-    f"701+1|COMPLETED|{DAY}|{DAY}|{DAY}|00:10:00|60|1.50K|x|bob\n"
-)
-
-
-@pytest.mark.parametrize("text", [SACCT, json.dumps({"jobs": [slurm_job(1, {"current": ["COMPLETED"]})] * 2})])
-def test_damaged_logs_raise_only_our_errors(text: str, tmp_path: Path) -> None:
-    for data in damaged(text, 11, 200, b'0129.-eE \n|:"{}[],_+%KfnI'):
-        (tmp_path / "log").write_bytes(data)
-        for partial in (False, True):
-            with suppress(TopompiError):
-                read_workload(tmp_path / "log", partial=partial, arrivals=True)

@@ -77,13 +77,6 @@ def test_a_cluster_of_a_fabric_has_its_leaves_and_its_routes():
     assert len(cluster.links.links_of(np.array([0, 12]))) == 8
 
 
-def test_disjoint_shares_no_link_on_the_tables_that_netloc_wrote():
-    cluster = cluster_of(load(shared_data("fabrics/netloc-plafrim.txz")).routes)
-    placed, _, pairs = filled("disjoint", cluster, 2, 20, 100)
-    assert placed > 50
-    assert pairs == 0
-
-
 @pytest.mark.parametrize("fabric", ["xgft:4,4,4;1,2,2", "xgft:8,8;1,4"])
 def test_the_greedy_part_of_disjoint_finds_nodes_in_nine_of_ten_states_where_there_are_any(fabric):
     cluster, rng = cluster_of(load(fabric).routes), np.random.default_rng(0)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
 from pathlib import Path
 
 import pytest
@@ -154,9 +152,3 @@ def test_comments_of_other_programs_are_comments_of_a_workload_log(tmp_path: Pat
 def test_a_count_of_thousands_of_digits_beside_a_separator_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="NNodes: expecting a whole number"):
         read(tmp_path, HEAD + row("700", name="a|b", nodes="9" * 5000))
-
-
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-def test_a_packed_log_is_the_log(pack, tmp_path: Path) -> None:
-    (tmp_path / "log").write_bytes(pack((HEAD + row("700")).encode()))
-    assert jobs_of(read_workload(tmp_path / "log")) == ONE

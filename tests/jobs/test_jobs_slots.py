@@ -18,7 +18,6 @@ from tests.workloads import random_workload
 from topompi.machine.jobs import (
     ALLOCATORS,
     AllocationError,
-    Backfill,
     Cluster,
     IsolationCheck,
     JobsError,
@@ -351,16 +350,6 @@ def test_what_runs_outside_is_adopted_with_its_slots():
     found = policy.place(Job(1, 1, asks=shares), state)
     assert (found.nodes.tolist(), found.slots.tolist()) == ([0, 0], [0, 2])
     assert not check({0: held[0], 1: found.nodes}, cluster.links, {0: held[1], 1: found.slots})
-
-
-@pytest.mark.parametrize("depth", [1, 3, None])
-def test_promises_hold_with_shared_nodes(depth):
-    for seed in range(6):
-        promises = Promises()
-        jobs = jobs_on_slots(seed, 80, 20)
-        simulate(jobs, IRREGULAR, Backfill(depth), "shared", observers=[promises])
-        assert promises.made
-        assert promises.broken == []
 
 
 @pytest.mark.parametrize("queue", ["easy", "conservative"])

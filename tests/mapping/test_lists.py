@@ -1,17 +1,12 @@
 """Lists and matrices of text: columns by their names, by a guess that is said, or by the caller's word."""
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support import command_line, damaged, examples, shared_data
-from topompi.errors import TopompiError
+from tests.support import command_line, examples, shared_data
 from topompi.mapping.readers import GraphFileError, read_edges, read_graph
-
-STENCIL = {(u, (u + step) % 8): volume for u in range(8) for step, volume in ((1, 10), (4, 900))}
 
 
 def edges_of(graph):
@@ -22,24 +17,6 @@ def read(folder, text, **how):
     (folder / "f").write_text(text)
     notes = []
     return read_edges(folder / "f", notes=notes, **how), notes
-
-
-@pytest.mark.parametrize("name", ["dense.csv", "dense.mat", "dense_header.csv", "list.csv", "list4.csv", "semi.csv"])
-def test_one_graph_in_every_form_is_one_graph(name):
-    notes = []
-    assert edges_of(read_graph(shared_data(f"cases/B03-matrix/{name}"), notes=notes)) == STENCIL
-    assert notes == []
-
-
-def test_a_third_column_of_counts_is_no_volume_and_the_guess_is_said():
-    path, notes = shared_data("cases/B03-matrix/count_bytes.txt"), []
-    graph = read_graph(path, notes=notes)
-    assert (edges_of(graph)[0, 4], edges_of(graph)[0, 1]) == (90_000_000, 8000)
-    assert int(graph.messages.sum()) == 6 * 1000 + 8
-    assert len(notes) == 1
-    assert "taken as src,dst,count,bytes; else --columns src,dst,bytes,hops" in notes[0]
-    asked = read_edges(path, columns=("src", "dst", "bytes", "hops"), notes=notes)
-    assert (asked.volume[0], asked.hops[0], len(notes)) == (1000, 8000, 1)
 
 
 def test_pairs_of_ranks_are_no_metis_graph_unless_they_fit():
@@ -217,19 +194,6 @@ def test_headings_and_options_name_columns_in_any_order(tmp_path_factory, order,
         assert notes == []
 
 
-@pytest.mark.parametrize(
-    "names", ["sender,receiver,bytes", "Source,Target,Weight", "from,to,volume", "rank,peer,total_bytes"]
-)
-def test_columns_have_the_names_that_tools_give(tmp_path, names):
-    edges, notes = read(tmp_path, f"{names}\n0,1,5\n1,0,7\n")
-    assert (edges.source.tolist(), edges.volume.tolist(), notes) == ([0, 1], [5, 7], [])
-
-
-def test_edges_of_networkx_have_their_weight(tmp_path):
-    assert read(tmp_path, "0 1 {'weight': 5.0}\n1 2 {'colour': 'red', 'weight': 7}\n")[0].volume.tolist() == [5, 7]
-    assert read(tmp_path, "0 1 {}\n1 2 {}\n")[0].volume.tolist() == [1, 1]
-
-
 def test_columns_that_name_no_ranks_are_refused(tmp_path):
     with pytest.raises(GraphFileError, match="expecting columns such as src,dst,count,bytes, got 'a,b'"):
         read(tmp_path, "0 1 5\n", columns=("a", "b"))
@@ -242,19 +206,3 @@ def test_the_command_says_its_guess_and_takes_the_columns(tmp_path):
     words = ("map", tmp_path / "g", "--topology", "tree=1:2@1:10")
     assert "taken as src,dst,count,bytes" in command_line(*words).stderr
     assert "taken as" not in command_line(*words, "--columns", "src,dst,-,bytes").stderr
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "src;dst;count;bytes\n0;1;2;3,5\n1;0;2;3\n",
-        "0 5 7\n5 0 1\n1 2 0\n",
-        ",0,1\n0,0,5\n1,5,0\n",
-        "0 1 {'weight': 5}\n",
-    ],
-)
-def test_damaged_lists_raise_only_our_errors(tmp_path, text):
-    for data in damaged(text, 3, 200, b"019.,; -e\n{}':#\xb2\xff"):
-        (tmp_path / "f").write_bytes(data)
-        with suppress(TopompiError):
-            read_graph(tmp_path / "f")

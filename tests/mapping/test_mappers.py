@@ -136,13 +136,6 @@ def test_best_is_at_most_every_mapper(case: tuple[CommunicationGraph, Machine], 
     assert_least(*case, seed)
 
 
-@pytest.mark.long
-@examples(40)
-@given(crowds(), st.integers(0, 99))
-def test_best_is_at_most_every_mapper_on_many_graphs(case: tuple[CommunicationGraph, Machine], seed: int) -> None:
-    assert_least(*case, seed)
-
-
 @pytest.mark.skipif(cooling._compiled is None, reason="the annealing was not compiled")
 def test_effort_finds_more_on_scattered_hosts() -> None:
     rng = np.random.default_rng(2)
@@ -210,11 +203,6 @@ def mean_excess(seeds: range, most: int) -> float:
 
 def test_best_finds_the_optimum_of_small_cases() -> None:
     assert mean_excess(range(25), 6) <= 0.01
-
-
-@pytest.mark.long
-def test_best_finds_the_optimum_of_500_cases() -> None:
-    assert mean_excess(range(1000, 1500), 8) <= 0.01
 
 
 def test_the_reference_grid_is_kept_near() -> None:
@@ -359,12 +347,6 @@ def test_every_mapper_is_there_by_name() -> None:
     with pytest.raises(MappingError, match="expecting a mapper of best, given"):
         mapper("x")
     assert mapper("scheme1") is scheme1
-
-
-def test_the_partitioner_is_loaded_when_it_is_needed() -> None:
-    said = "import sys, topompi.mapping.mappers.multilevel; print({'pymetis', 'scipy', 'networkx'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "set()"
 
 
 @examples(40)

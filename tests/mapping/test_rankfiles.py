@@ -251,18 +251,6 @@ def test_host_names_that_a_launcher_would_misread_are_refused():
         write_mapping(mapping, "lsf")
 
 
-@examples(150)
-@given(st.text(max_size=60) | st.text("0123456789-:,=h rank slot{}\n", max_size=60))
-def test_no_file_makes_the_reader_fail_in_another_way(folder, text):
-    path = written(folder, text)
-    said = ""
-    try:
-        read_mapping(path, Machine.hierarchy("2:2", "0:1"))
-    except RankFileError as error:
-        said = str(error)
-    assert not said or said.startswith(str(path))
-
-
 @pytest.mark.parametrize("name", ["B01-rankfiles/fqdn.map", "B01-rankfiles/rel.map", "B01-rankfiles/sock.map"])
 def test_rank_files_as_users_write_them_put_two_ranks_on_each_host(name):
     machine = Machine.tree([f"h{at:04d}" for at in range(4)], [2] * 4, [], [1, 0])

@@ -93,12 +93,6 @@ def test_flows_into_one_host_share_its_link_equally(count, queueing):
     assert through == pytest.approx(np.full(count, 50 * MTU), rel=0.35)  # what has left a host, buffers included
 
 
-def test_two_flows_share_a_link_between_switches_equally():
-    tables = network([2, 2], (0, 1, RATE))
-    found = run(tables, [flows(4, (0, 2), (1, 3))], hosts=EAGER)
-    assert found.rank_seconds[2:] == pytest.approx([200 * PACKET] * 2, rel=0.01)
-
-
 def victim(lane, lanes):
     """Seconds, over those alone, of a flow beside one of four to a busy host; their common link has twice the rate."""
     tables = network([2, 5], (0, 1, 2 * RATE))
@@ -353,46 +347,6 @@ def test_schedules_without_contention_take_what_flows_say(collective, algorithm,
     one = program_of(make(collective, algorithm, network, **root), network, 2**20)
     theirs = flow(tables.wiring(), [one]).job_seconds[0]
     assert run(tables, [one], settings=Settings(control=0)).job_seconds[0] == pytest.approx(theirs, rel=0.01)
-
-
-def progress(slots, weights, first):
-    """Of so many slots, those in which A and B compute or send, on one link, a packet a slot.
-
-    A: 3 packets, then 4 slots; B: 4 packets, then 2. A job cut short ends in time as long as it makes that progress.
-    """
-    tables = Tables([0, 1], [1, 0], [RATE] * 2, [0.0] * 2, np.empty((0, 2)))
-    low = ((0, weights[0]), (1, weights[1]))
-    kept = Settings(lanes=2, buffer=2**17, arbitration=Arbitration(low if first == "A" else low[::-1]))
-
-    def toy(sends, computes, work, lane):
-        messages, bursts, step = [], [], 0
-        while work > 0:
-            sent, computed = min(sends, work), max(0, min(computes, work - sends))
-            messages += [(step, 0, 1, sent * MTU), (step + 1, 1, 0, 0)]  # it computes when all has come
-            bursts += [(step + 2, 0, computed * PACKET)]
-            work, step = work - sent - computed, step + 3
-        return program(2, *messages, compute=bursts, lane=lane)
-
-    def in_time(of_a, of_b, which):
-        both = [toy(3, 4, of_a, 0), toy(4, 2, of_b, 1)]
-        return run(tables, both, hosts=EAGER, settings=kept).job_seconds[which] < (slots + 0.5) * PACKET
-
-    return (
-        max(work for work in range(slots + 1) if in_time(work, 2 * slots, 0)),
-        max(work for work in range(slots + 1) if in_time(2 * slots, work, 1)),
-    )
-
-
-@pytest.mark.parametrize(
-    ("weights", "first", "expected"),
-    [
-        *[((1, 1), "A", (21, 18)), ((3, 1), "A", (27, 21)), ((1, 4), "B", (14, 27))],
-        *[((1, 1), "B", (20, 18)), ((3, 1), "B", (26, 20)), ((1, 4), "A", (16, 26))],
-    ],
-)
-def test_lanes_make_the_progress_of_jokanovics_example(weights, first, expected):
-    """A. Jokanovic, PhD thesis, UPC 2014, figures 5.3 to 5.5."""
-    assert progress(27, weights, first) == expected
 
 
 def random_up_links(tables, level, seed):

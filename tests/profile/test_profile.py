@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 import sys
-from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -121,20 +119,6 @@ def test_a_graph_of_a_profile_with_a_missing_rank_is_refused(tmp_path):
     assert read_profile(tmp_path / "a.topoprof").missing == (0,)
     with pytest.raises(ValueError, match="expecting a line for each of 2 ranks, got none for 0"):
         read_graph(tmp_path / "a.topoprof")
-
-
-@examples(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(profiles(), st.integers(0, 2**32))
-def test_a_damaged_file_raises_our_error_or_is_read(tmp_path, profile, seed):
-    path, chance = tmp_path / "a.topoprof", random.Random(seed)
-    write_profile(profile, path)
-    lines = bytearray(gzip.decompress(path.read_bytes()))
-    for _ in range(chance.randint(1, 3)):
-        at = chance.randrange(len(lines))
-        lines[at : at + chance.randint(0, 3)] = chance.choice([b"", b"-", b"9" * 30, b"[", b"null", b"\xff", b"1e9"])
-    path.write_bytes(gzip.compress(bytes(lines)))
-    with suppress(ProfileError):
-        read_profile(path).graph()
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ UNREACHED = {
     ("topompi/views/picture/exchanged.py", "_of_schedule"): "its text is read by the reader of schedules",
     ("topompi/views/picture/writers.py", "html"): OWN,
 }
-SECONDS = 8.0  # of mutations, or as many as below
+SECONDS = 15.0  # of mutations, or as many as below
 
 
 @pytest.mark.long
@@ -49,7 +49,7 @@ def test_damaged_and_hostile_inputs_raise_errors_of_ours_within_memory_and_time(
     campaign.run([Case("seed", *one) for one in seeds])
     assert {reader for reader, outcome in campaign.counts if outcome == "read"} == set(READERS)
     assert not any(outcome == "refused" for _, outcome in campaign.counts)
-    cases = (Case(f"mutation {number}", reader, mutate(data, random)) for number in range(5) for reader, data in seeds)
+    cases = (Case(f"mutation {number}", reader, mutate(data, random)) for number in range(12) for reader, data in seeds)
     hostile = [Case(*one) for one in promises()]
     campaign.run([*hostile, *cases], time.monotonic() + SECONDS)
     assert campaign.failures == []

@@ -34,17 +34,6 @@ def crossing(schedule, cluster):
     return rows[cluster[schedule.source[rows]] != cluster[schedule.destination[rows]]]
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_every_allgather_is_proved_for_any_size(size):
-    hosts = np.arange(size) // 3
-    check(allgather_ring(size, blocks=2))
-    check(allgather_doubling(size, blocks=2))
-    check(allgather_doubling(size, near_last=False))
-    for exchange in ("ring", "doubling"):
-        check(allgather_leaders(size, (hosts // 2, hosts), exchange=exchange))
-        check(allgather_leaders(size, (np.arange(size) % 5,), exchange=exchange, radix=4))
-
-
 @examples(100)
 @given(jobs(), st.booleans(), st.integers(2, 5))
 def test_every_allgatherv_is_proved_for_any_order_counts_and_clusters(job, near_last, radix):

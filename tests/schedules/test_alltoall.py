@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.schedules.test_allgather import SIZES, crossing
+from tests.schedules.test_allgather import crossing
 from tests.support import examples
 from topompi.schedules.alltoall.aggregation import alltoall_node_aware
 from topompi.schedules.alltoall.direct import (
@@ -26,24 +26,6 @@ def placements(draw, largest=20):
     """Host of each rank, unevenly many on each, in any order."""
     size = draw(st.integers(1, largest))
     return np.array(draw(st.lists(st.integers(0, 5), min_size=size, max_size=size)))
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_alltoall_is_proved_for_any_size(size):
-    uneven = np.random.default_rng(size).integers(0, max(size // 4, 1), size)
-    for make in DIRECT:
-        check(make(size, blocks=2))
-    for radix in (2, 3, max(size, 2)):
-        check(alltoall_bruck(size, radix=radix, blocks=2))
-    for hosts in (uneven, np.arange(size) // 4):
-        check(alltoall_node_aware(hosts))
-
-
-@examples(80)
-@given(placements(), st.integers(1, 4), st.integers(1, 3))
-def test_aggregating_alltoalls_are_proved_for_any_placement(hosts, carriers, blocks):
-    check(alltoall_node_aware(hosts, carriers=carriers, blocks=blocks))
-    check(alltoall_node_aware(hosts))
 
 
 @examples(60)
@@ -125,19 +107,6 @@ def test_one_rank_a_host_needs_no_carrying():
 def test_the_window_is_handed_on():
     assert alltoall_scatter_destination(5).window == 32
     assert alltoall_shift(5, window=0).window == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: alltoall_pairwise(1024),
-        lambda: alltoall_node_aware(np.arange(1024) // 16),
-        lambda: alltoall_bruck(1024),
-    ],
-)
-def test_alltoalls_of_1024_ranks_are_proved(make):
-    check(make())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -192,40 +191,6 @@ def test_chunks_are_whole_steps_and_leave_nothing_out(limit: int) -> None:
     assert sum(map(len, steps)) == len(set().union(*steps))
 
 
-def test_routes_of_messages_are_walks_in_the_graph_of_the_fabric() -> None:
-    """The loaded links of a single message, as edges, lead from host to host through as many switches as hops."""
-    interface = TopologyInterface.place(["h0000", "h0005"], load("XGFT(2; 3,5; 1,2)").routes)
-    analysis = analyse(Schedule.from_rows("allgather", 2, "one", [(0, 0, 1, 0, 0, 1, 0, 1, 0)]), network_of(interface))
-    fabric = interface.routes.fabric
-    graph = networkx.DiGraph([(int(fabric.link_source[link]), int(fabric.link_target[link])) for link in analysis.link])
-    ends = [v for v in graph if graph.degree(v) == 1]
-    assert sorted(fabric.hosts[fabric.adapter_host[v]] for v in ends) == ["h0000", "h0005"]
-    path = networkx.shortest_path(graph, *sorted(ends, key=graph.in_degree))
-    assert len(path) - 2 == nonzero(analysis.messages_by_hops).popitem()[0] == 3
-
-
-def test_two_hosts_on_one_uplink_conflict_and_the_ranks_of_one_host_do_not() -> None:
-    rows = [(0, 0, 2, 0, 0, 1, 0, 1, 0), (0, 1, 3, 0, 0, 1, 0, 1, 0)]
-    schedule = Schedule.from_rows("allgather", 4, "pair", rows)
-    apart = analyse(schedule, host_network(0, 2, 4, 6))  # d-mod-k: destinations 4 and 6 share an up-link
-    together = analyse(schedule, host_network(0, 0, 4, 4))
-    assert apart.conflicts_of_step.tolist() == [2]  # up and down
-    assert together.conflicts_of_step.tolist() == [0]
-
-
-def test_several_messages_into_one_rank_conflict_on_its_hosts_link() -> None:
-    rows = [(0, rank, 0, 0, 0, 1, 0, 1, 0) for rank in (1, 2, 3)]
-    analysis = analyse(Schedule.from_rows("gather", 4, "linear", rows, root=0), host_network(0, 1, 2, 3))
-    assert sorted(analysis.conflicts.tolist()) == [0, 0, 0, 2]
-
-
-def test_transfers_of_one_step_between_two_ranks_are_one_message() -> None:
-    rows = [(0, 0, 1, 0, 0, 1, 0, 2, 0), (0, 0, 1, 0, 4, 1, 5, 3, 0), (1, 0, 1, 0, 0, 1, 0, 1, 0)]
-    analysis = analyse(Schedule.from_rows("allgather", 2, "two", rows), host_network(0, 1), 10)
-    assert analysis.messages_by_hops.tolist() == [0, 2]
-    assert analysis.bytes_by_hops.tolist() == [0, 60]
-
-
 def test_a_schedule_without_messages_loads_nothing() -> None:
     analysis = analyse(Schedule.from_rows("allgather", 1, "alone", [(0, 0, 0, 0, 0, 1, 0, 1, 0)]), host_network(3))
     assert len(analysis.step) == 0
@@ -343,12 +308,6 @@ def test_steps_are_bounded_by_ranks_and_by_messages_over_what_links_carry(networ
     width = widths(network)
     steps = [math.ceil(n / (conflicts * width[link] * senders[link])) for link, n in crossing.items()]
     assert min_steps(network, conflicts) == max([network.num_ranks - 1, *steps])
-
-
-def test_a_slimmed_leaf_needs_more_steps_than_there_are_ranks() -> None:
-    """Eight hosts under two leaves of four with one up-link each: 16 messages cross it one by one."""
-    assert min_steps(host_network(*range(8), fabric="XGFT(2; 4,2; 1,1)")) == 16
-    assert min_steps(host_network(*range(8), fabric="XGFT(2; 4,2; 1,1)"), conflicts=2) == 8
 
 
 ROOTED_BOUNDS = [  # blocks over a host's link with four hosts, one rank each, one block a rank, root 0

@@ -26,17 +26,6 @@ def crossing(schedule, network):
     return schedule.step[host[schedule.source] != host[schedule.destination]]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@given(network=jobs(most_hosts=9, most_ranks=5), data=st.data())
-def test_barriers_are_proved_on_any_hosts_and_each_rank_makes_its_own_rows(name, network, data):
-    schedule = make("barrier", name, network)
-    check(schedule)
-    rank, rows = data.draw(st.integers(0, network.num_ranks - 1)), schedule.rows()
-    own = make("barrier", name, network).rows_of(rank)  # of a schedule whose rows were never made
-    assert (own == rows[(rows[:, 1] == rank) | (rows[:, 2] == rank)]).all()
-    assert (schedule.count == 0).all()
-
-
 @given(jobs(most_hosts=9, most_ranks=5))
 def test_each_host_sends_one_message_a_round_to_others(network):
     """As many as Open MPI's HAN, whose leaders run a barrier of their own: hosts x rounds."""

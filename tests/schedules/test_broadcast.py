@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.networks import scattered_job
-from tests.schedules.test_trees import SIZES, network_from, networks
+from tests.schedules.test_trees import network_from, networks
 from tests.support import shared_data
 from topompi.schedules.network import Network
 from topompi.schedules.proof import check
@@ -52,41 +51,6 @@ def uneven_network(size):
     host = rng.permutation(host)
     hosts = int(host.max()) + 1
     return network_from(host, rng.integers(0, 3, hosts), rng.integers(0, 4, hosts))
-
-
-def roots_of(size):
-    """All roots of small sizes, a sample of large ones."""
-    return range(size) if size <= 12 else sorted({0, 1, size // 2, size - 1})
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", [*BY_SIZE, *BY_NETWORK])
-def test_every_broadcast_is_proved_at_every_size_and_root(name, size):
-    network = uneven_network(size)
-    for root in roots_of(size):
-        schedule = BY_SIZE[name](size, root=root) if name in BY_SIZE else BY_NETWORK[name](network, root=root)
-        assert (schedule.collective, schedule.size, schedule.root) == ("bcast", size, root)
-        check(schedule)
-
-
-@given(networks(), st.sampled_from(list(BY_NETWORK)), st.data())
-def test_every_topology_aware_broadcast_is_proved_on_random_topologies(network, name, data):
-    check(BY_NETWORK[name](network, root=data.draw(st.integers(0, network.num_ranks - 1))))
-
-
-@pytest.mark.parametrize("name", list(BY_NETWORK))
-def test_every_topology_aware_broadcast_is_proved_on_a_fat_tree_with_routes(name):
-    network = scattered_job()
-    for root in range(network.num_ranks):
-        check(BY_NETWORK[name](network, root=root))
-
-
-@pytest.mark.parametrize("name", [*BY_SIZE, *BY_NETWORK])
-def test_the_same_arguments_give_the_same_schedule(name):
-    make = BY_SIZE.get(name) or BY_NETWORK[name]
-    first, second = (make(20 if name in BY_SIZE else uneven_network(20), root=3) for _ in range(2))
-    for column, values in first.columns().items():
-        np.testing.assert_array_equal(values, second.columns()[column])
 
 
 @pytest.mark.parametrize("name", ["binomial", "4-nomial", "leaders", "re-ordered"])
@@ -256,13 +220,6 @@ def savings(jobs):
 
 def multi_cell(jobs):
     return [job for job in jobs if job is not None and len({cell for cell, _ in job}) > 1]
-
-
-def test_leaders_and_chain_cross_cells_as_rarely_as_possible_on_fifty_jobs():
-    saved = savings(multi_cell(leonardo_jobs())[:50])
-    assert len(saved) == 50
-    assert min(saved) >= 0
-    assert np.mean(saved) > 0.2
 
 
 @pytest.mark.long

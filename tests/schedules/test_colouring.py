@@ -99,14 +99,6 @@ def test_bipartite_graphs_take_as_many_colours_as_their_degree(uses):
     assert colour(uses, 12, degree).max(initial=-1) + 1 == degree
 
 
-def test_it_is_the_same_each_time():
-    """Two ranks that make it get the same schedule, though the choices are random."""
-    network = job("XGFT(2; 6,4; 1,3)", range(20), [1] * 20)
-    one, other = colouring(network), colouring(network)
-    assert np.array_equal(one.step, other.step)
-    assert np.array_equal(one.destination, other.destination)
-
-
 def test_no_transfers_take_no_steps():
     """An empty set of transfers is scheduled in nothing."""
     none = np.zeros(0, dtype=np.int64)

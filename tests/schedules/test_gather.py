@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.networks import scattered_job
-from tests.schedules.test_broadcast import roots_of, uneven_network
-from tests.schedules.test_trees import SIZES, network_from, networks, random_trees
+from tests.schedules.test_trees import network_from, networks, random_trees
 from tests.support import examples
 from topompi.schedules.proof import check
 from topompi.schedules.rooted import gather
@@ -46,37 +44,12 @@ def counts_of(network):
     return st.lists(st.integers(0, 5), min_size=network.num_ranks, max_size=network.num_ranks)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ALL)
-def test_every_gather_and_scatter_is_proved_at_every_size_and_root(name, size):
-    network = uneven_network(size)
-    counts = np.random.default_rng(size).integers(0, 4, size)
-    for root in roots_of(size):
-        for arguments in ({}, {"blocks": 3}, {"counts": counts}):
-            schedule = make(name, network, root=root, **arguments)
-            assert (schedule.collective, schedule.size, schedule.root) == (name.split()[0], size, root)
-            check(schedule)
-
-
-@given(networks(), st.sampled_from(ALL), st.data())
-def test_every_gather_and_scatter_is_proved_on_random_topologies_with_any_counts(network, name, data):
-    root = data.draw(st.integers(0, network.num_ranks - 1))
-    check(make(name, network, root=root, counts=data.draw(counts_of(network))))
-
-
 @given(random_trees(), st.data())
 def test_a_gather_and_a_scatter_run_along_any_tree(tree, data):
     counts = data.draw(st.lists(st.integers(0, 4), min_size=tree.size, max_size=tree.size))
     schedule = gather.gather_along(tree, "any tree", counts=counts)
     check(schedule)
     check(gather.mirrored(schedule))
-
-
-@pytest.mark.parametrize("name", list(BY_NETWORK))
-def test_leaders_are_proved_on_a_fat_tree_with_routes(name):
-    network = scattered_job()
-    for root in range(network.num_ranks):
-        check(BY_NETWORK[name](network, root=root))
 
 
 @given(networks(), st.sampled_from(ALL), st.data())

@@ -88,14 +88,6 @@ def test_the_worst_cut_is_that_of_all_sets(graph, data):
         assert seconds == pytest.approx(of_every_set(graph, need), rel=NEAR)
 
 
-@pytest.mark.long
-@given(graphs(10, 3))
-@examples(10)
-def test_the_worst_cut_of_ten_hosts_is_that_of_all_sets(graph):
-    need = Need("all", np.ones(graph.hosts))
-    assert worst_cut(graph, need)[0] == pytest.approx(of_every_set(graph, need), rel=NEAR)
-
-
 @given(graphs(), st.data())
 @examples(40)
 def test_an_allgather_takes_what_flows_to_each_host_take(graph, data):

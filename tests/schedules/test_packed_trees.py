@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs
-from tests.schedules.test_broadcast import roots_of, uneven_network
 from tests.schedules.test_orders import tangled
 from tests.support import examples
 from topompi.mpi.prediction.predictor import Predictor
@@ -31,14 +30,6 @@ from topompi.topology import TopologyInterface, load_routes
 
 FULL = ("torus:4x4x4", "torus:8x8", "dragonfly:4,2,2", "XGFT(2; 8,8; 1,2)", "XGFT(2; 8,8; 1,1)")
 MAKE = {"bcast": bcast_packed_trees, "reduce": reduce_packed_trees}
-
-
-@pytest.mark.parametrize("size", [*range(1, 14), 31, 70])
-@pytest.mark.parametrize("collective", MAKE)
-def test_packed_trees_are_proved_for_any_size_root_and_blocks(collective, size):
-    network = uneven_network(size)
-    for root in roots_of(size):
-        check(MAKE[collective](network, root=root, blocks=1 + root % 9))
 
 
 @given(jobs(most_hosts=24), st.sampled_from(list(MAKE)), st.integers(1, 14), st.data())
@@ -122,16 +113,6 @@ def test_edges_avoid_pairs_of_hosts_without_a_route():
         hops[source, target], paths[source, target] = -1, -1
     parent = packing(replace(network, hops=hops, paths=paths)).parent
     assert all(parent[tree, target] != (target - 2) % 15 + 1 for tree in range(TREES) for target in range(1, 16))
-
-
-@given(jobs(most_hosts=12, most_ranks=1), st.data())
-@examples(30)
-def test_a_network_has_the_same_trees_each_time(network, data):
-    root, inwards = data.draw(st.integers(0, network.num_ranks - 1)), data.draw(st.booleans())
-    network = with_order(network)
-    first, second = (packing(one, root, inwards=inwards) for one in (network, replace(network)))
-    assert first is not second
-    assert (first.parent == second.parent).all()
 
 
 def test_jobs_with_too_many_routes_have_chains(monkeypatch):

@@ -47,50 +47,6 @@ def ranges(draw, size):
     return clusters
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_every_reduce_is_proved_for_any_size_and_root(size):
-    hosts = np.arange(size) // 3
-    for root in roots(size):
-        anyhow = (
-            reduce_knomial(size, root=root, blocks=2),
-            reduce_knomial(size, root=root, radix=4),
-            reduce_leaders(size, (np.arange(size) % 3, np.arange(size) % 6), root=root),
-            reduce_chain(size, root=root, blocks=3),
-            reduce_circulant(size, root=root, blocks=3),
-            reduce_halving(size, root=root, order=np.arange(size)[::-1]),
-        )
-        in_rank_order = (
-            reduce_knomial(size, root=root, ordered=True),
-            reduce_knomial(size, root=root, radix=4, ordered=True),
-            reduce_leaders(size, (hosts // 2, hosts), root=root, ordered=True),
-            reduce_halving(size, root=root),
-        )
-        for schedule in anyhow:
-            check(schedule)
-        for schedule in in_rank_order:
-            check(schedule, commutative=False)
-        assert {schedule.root for schedule in (*anyhow, *in_rank_order)} == {root}
-    check(reduce_knomial(size), commutative=False)
-    check(reduce_chain(size), commutative=False)
-    check(reduce_chain(size, root=size - 1, order=np.arange(size)[::-1]), commutative=False)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_reduction_to_all_is_proved_for_any_size(size):
-    hosts = np.arange(size) // 3
-    check(allreduce_ring(size))
-    check(allreduce_ring(size, blocks=3))
-    check(reduce_scatter_ring(size, blocks=2))
-    check(allreduce_doubling(size, blocks=2), commutative=False)
-    check(allreduce_halving(size), commutative=False)
-    check(allreduce_halving(size, blocks=3), commutative=False)
-    check(reduce_scatter_halving(size, blocks=2), commutative=False)
-    check(allreduce_leaders(size, (hosts // 2, hosts), exchange="ring", blocks=4))
-    for exchange in ("doubling", "halving"):
-        ordered = allreduce_leaders(size, (hosts // 2, hosts), exchange=exchange, radix=3, ordered=True, blocks=4)
-        check(ordered, commutative=False)
-
-
 @examples(80)
 @given(jobs(), st.data())
 def test_every_reduction_is_proved_for_any_order_counts_and_clusters(job, data):

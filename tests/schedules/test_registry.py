@@ -386,31 +386,6 @@ VALUES = (
 )
 
 
-@st.composite
-def damaged(draw):
-    """A file's text with some letters changed, or one of its values."""
-    if draw(st.booleans()):
-        at = draw(st.integers(0, len(DOCUMENT)))
-        return DOCUMENT[:at] + draw(st.text(max_size=4)) + DOCUMENT[at + draw(st.integers(0, 9)) :]
-    document = json.loads(DOCUMENT)
-    inside = draw(st.sampled_from([document, document["columns"]]))
-    inside[draw(st.sampled_from(sorted(inside)))] = draw(VALUES)
-    return json.dumps(document)
-
-
-@examples(300)
-@given(damaged())
-def test_a_damaged_file_is_an_error_or_still_right(tmp_path_factory, text):
-    path = tmp_path_factory.mktemp("damaged") / "one.json"
-    path.write_text(text, encoding="utf-8", errors="surrogatepass")
-    error = None
-    try:
-        check(make("alltoall", str(path), IN_ORDER[0]))
-    except ScheduleError as raised:
-        error = str(raised)
-    assert error is None or re.match(rf"{re.escape(str(path))}:(\d+:)? ", error)
-
-
 @pytest.mark.parametrize(("column", "row", "value"), [("count", -1, 2**31 - 2), ("step", -1, 2**31 - 1)])
 def test_numbers_that_no_memory_holds_are_refused_before_the_proof(tmp_path, column, row, value):
     made = make("alltoall", "bruck", IN_ORDER[0])

@@ -10,43 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.networks import job, jobs, link_loads, one_message_each, prove, routes, same_rows, steps
+from tests.networks import job, jobs, link_loads, one_message_each, routes, steps
 from tests.support import examples, shared_data
 from topompi.schedules.alltoall.dcss import DEFAULT, dcss, hosts_sharing_links
 from topompi.schedules.alltoall.hostschedule import HostSchedule
 from topompi.schedules.alltoall.leafroutes import room
 from topompi.schedules.alltoall.tacs import matchings, tacs1, tacs2
-from topompi.schedules.proof import check
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
 few = examples(40)
-
-
-@few
-@given(jobs(), st.integers(1, 3))
-def test_both_schedules_are_alltoalls(network, limit):
-    """Every rank ends with what MPI_Alltoall defines."""
-    check(tacs1(network, limit=limit, blocks=2).expand())
-    check(tacs2(network, limit=limit).expand())
-
-
-@few
-@given(jobs(most_hosts=6), st.randoms(use_true_random=False))
-def test_counts_make_alltoallv(network, random):
-    """Unequal blocks, some of them empty, arrive where MPI_Alltoallv wants them."""
-    size = network.num_ranks
-    counts = np.array([[random.choice((0, 0, 1, 3)) for _ in range(size)] for _ in range(size)])
-    for make in (tacs1, tacs2):
-        prove(make(network, counts=counts))
-
-
-@few
-@given(jobs())
-def test_a_rank_can_make_its_own_rows_alone(network):
-    """The rows made for one rank are its rows of the whole schedule."""
-    assert same_rows(tacs1(network))
-    assert same_rows(tacs2(network))
 
 
 @few

@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 from dataclasses import replace
 from math import inf
 
@@ -27,9 +26,8 @@ from topompi.mpi.selection.memory import Memory
 from topompi.mpi.selection.policy import Policy
 from topompi.mpi.selection.rules import Rule, Rules, RulesError
 from topompi.mpi.selection.trial import Contest
-from topompi.schedules.algorithm import Algorithm
 from topompi.schedules.analysis.model import Model
-from topompi.schedules.registry import ALGORITHMS, find_algorithm, register
+from topompi.schedules.registry import ALGORITHMS
 from topompi.schedules.segments import can_be_cut
 from topompi.topology import TopologyInterface, load
 from topompi.views.jobshape import JobShape
@@ -186,17 +184,6 @@ def test_a_rule_may_write_sizes_as_people_do():
     assert parsed.methods == {"Alltoall", "Alltoallv", "Alltoallw"}
 
 
-def test_names_of_earlier_versions_are_read_in_rules_memory_and_on_the_command_line(tmp_path):
-    (parsed,) = Rules.parse(rules_text('{"methods": "Alltoall", "algorithm": "bound"}')).rules
-    assert parsed.algorithm == "colouring"
-    memory = Memory(JOB, tmp_path)
-    memory.keep(KEY, Verdict("bound", 1.5, 0.001, "bound"))
-    assert memory.recall(KEY) == Verdict("colouring", 1.5, 0.001, "colouring")
-    assert find_algorithm("alltoall", "bound") is find_algorithm("alltoall", "colouring")
-    with pytest.raises(ValueError, match="not taken"):
-        register("alltoall", "bound", Algorithm(find_algorithm("alltoall", "shift").generator))
-
-
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
@@ -303,30 +290,6 @@ def test_a_damaged_file_counts_as_empty_and_is_replaced(text, tmp_path):
     assert memory.recall(KEY) is None
     memory.keep(KEY, VERDICT)
     assert memory.recall(KEY) == VERDICT
-
-
-def test_readers_never_see_half_a_file(tmp_path):
-    stop, broken = threading.Event(), []
-
-    def read():
-        memory = Memory(JOB, tmp_path)
-        while not stop.is_set():
-            try:
-                json.loads(memory.path.read_text())
-            except FileNotFoundError:
-                continue
-            except ValueError as error:
-                broken.append(error)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    memory = Memory(JOB, tmp_path)
-    for number in range(200):
-        memory.keep(("Alltoall", number, NO_NEEDS), VERDICT)
-    stop.set()
-    reader.join(10)
-    assert not broken
-    assert list(tmp_path.iterdir()) == [memory.path]  # nothing temporary stays
 
 
 def test_a_cache_that_cannot_be_written_ends_nothing(tmp_path):

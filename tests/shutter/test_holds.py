@@ -116,8 +116,8 @@ print("untouched")
     assert done.stdout == "untouched\n", done.stderr
 
 
-@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.long)])
-def test_no_signal_is_lost_while_the_shutter_stops_and_resumes(rounds):
+def test_no_signal_is_lost_while_the_shutter_stops_and_resumes():
+    rounds = 20
     with program(COUNTS, str(3 * rounds), stdout=subprocess.PIPE) as made:
         made.stdout.readline()
         hold = Process.open(made.pid, US)

@@ -331,8 +331,8 @@ print("all", flush=True)
 """
 
 
-@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.long)])
-def test_nothing_stays_stopped_and_no_signal_is_lost_when_the_daemon_is_killed_in_a_shutter(tmp_path, rounds):
+def test_nothing_stays_stopped_and_no_signal_is_lost_when_the_daemon_is_killed_in_a_shutter(tmp_path):
+    rounds = 20
     with ExitStack() as stack:
         made = [
             stack.enter_context(program(MISSED, str(rounds), stdout=subprocess.PIPE)),

@@ -8,7 +8,6 @@ import pytest
 from studies.coscheduling2025 import predict, trained
 from studies.coscheduling2025.bounds import without_sizes
 from studies.coscheduling2025.published import NAS, SPEC
-from tests.studies.test_studies import rows_of
 from tests.support import shared_data
 from topompi.machine.colocation.rules.kinds import Kind
 from topompi.machine.colocation.speedups.matrix import Speedups
@@ -71,8 +70,3 @@ def test_a_combination_with_itself_is_the_model_and_no_pair_recalls_more_than_a_
     for name in predict.NAMES:
         assert points[name,][0] == pytest.approx(runs[name].score.accuracy)
     assert all(points[pair][2] <= min(points[one,][2] for one in pair) + 1e-12 for pair in points if len(pair) == 2)
-
-
-def test_the_page_has_a_row_for_each_model():
-    assert [row[0] for row in rows_of("coscheduling classifiers")[1:]] == list(predict.NAMES)
-    assert len(rows_of("coscheduling active")[1:]) == 3 * len(predict.SHARES)

@@ -1,8 +1,6 @@
 """The parts of the figures of ``studies``: placed jobs, compared algorithms, and written pages."""
 
-import re
 import shutil
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,9 +9,7 @@ from osu_like_bench.simulate import Failure
 from studies.simgrid import PEERS
 from studies.subramoni import cli, jobs, link_sharing, models
 from studies.subramoni.contest import Contest, gain, run
-from studies.subramoni.figure import Chart
 from studies.tablelist import tables_of
-from tests.support import ROOT
 from topompi.schedules import make
 from topompi.topology import TopologyInterface, load_routes
 
@@ -103,16 +99,6 @@ def test_columns_on_the_same_hosts_take_as_long_as_one_with_all_their_bytes():
             assert larger.time(whole, 1 << 20) == pytest.approx(arena.time(column, 3 << 20), rel=1e-3)
 
 
-def test_the_page_shows_every_figure_with_what_the_paper_says():
-    """In the command's order, without those that are gone, and with all drawings there are and no others."""
-    page = (ROOT / "docs" / "lab" / "results.md").read_text(encoding="utf-8")
-    modules = [import_module(f"studies.subramoni.{name}") for name in cli.FIGURES.values()]
-    assert re.findall(r"^## (.*)$", page, re.MULTILINE)[1:] == [module.TITLE for module in modules]
-    assert re.findall(r"^Paper: (.*)\.$", page, re.MULTILINE) == [module.PAPER for module in modules]
-    shown = re.findall(r"\]\(figures/([^)]+)\)", page)
-    assert sorted(shown) == sorted(file.name for file in (ROOT / "docs" / "lab" / "figures").iterdir())
-
-
 class Sharing(StandIn):
     """As a network on which all that counts is how often its busiest link is used by all pairs of hosts."""
 
@@ -148,19 +134,6 @@ def test_the_command_prints_a_figure_and_writes_its_tables(stampede, monkeypatch
         row = next(line for line in table.rows if line.startswith(f"| {16 * hosts} on {hosts} "))
         assert [cell.strip() for cell in row.split("|")[3:8]] == [*[f"{shared / apart:.2f}x"] * 4, "1.00x"]
     assert f"our best {min(ratios.values()) - 1:.0%} to {max(ratios.values()) - 1:.0%}" in told
-
-
-def test_the_same_chart_is_drawn_alike_twice(tmp_path):
-    pytest.importorskip("matplotlib")
-    chart = Chart("c", "title", "x", "y", {"one": [(1, 2.0), (2, 1.0)], "bound": [(1, 0.5), (2, 0.5)]}, ("bound",))
-    first = chart.save(tmp_path).read_bytes()
-    assert first == chart.save(tmp_path).read_bytes()
-    assert b"title" in first
-
-
-def test_an_unknown_figure_is_named(capsys):
-    assert cli.main(["9.9"]) == 1
-    assert "got '9.9'" in capsys.readouterr().err
 
 
 def test_a_default_and_ours_are_timed_under_flows_and_under_packets():

@@ -7,9 +7,8 @@ import pytest
 
 from studies.__main__ import main
 from studies.jokanovic import applications, lanes
-from studies.jokanovic.applications import APPLICATIONS, BASE, CLASSES, RATE, application, character
+from studies.jokanovic.applications import BASE, CLASSES, RATE, application, character
 from studies.jokanovic.sharing import outcomes
-from tests.studies.test_studies import rows_of
 from topompi.machine.interference import crossbar
 
 
@@ -41,13 +40,6 @@ def test_lanes_divide_the_whole_buffer_and_every_job_has_one():
 def test_two_jobs_on_one_lane_lose_time_to_each_other():
     names = ("FT", "BT")
     assert lanes.total(names, lanes.ONE[2], 0.125).min() > 0
-
-
-def test_the_page_has_the_applications_and_pairs_of_the_studies() -> None:
-    names = "jokanovic alone", "jokanovic pairs of lanes"
-    found = {name: [row[0] for row in rows_of(name)[1:]] for name in names}
-    assert set(found["jokanovic alone"]) == set(APPLICATIONS)
-    assert found["jokanovic pairs of lanes"] == [" + ".join(names) for names in lanes.PAIRS]
 
 
 def test_a_quick_run_prints_the_model_and_fills_no_page(capsys, tmp_path):

@@ -15,13 +15,6 @@ from tests.colocation.estimates.test_estimators import noisy
 from tests.studies.test_studies import rows_of
 
 
-def test_the_page_has_the_studies_tables_and_no_demand_fails():
-    numbers = rows_of("poppa numbers")
-    assert [row[-1] for row in numbers[1:]] == ["pass"] * 8
-    assert [row[0] for row in rows_of("poppa applications")[1:]] == [one.name for one in applications()]
-    assert [row[0] for row in rows_of("poppa crowds")[1:]] == list("2345678")
-
-
 def test_no_case_of_the_grid_has_fewer_than_90_of_100_intervals_with_the_truth():
     rows = rows_of("poppa coverage of both")
     least = rows[0].index("coverage: least, mean, new")

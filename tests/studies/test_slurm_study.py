@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from osu_like_bench.emulate import emulated_fabric
-from studies.slurm import analysis, page
+from studies.slurm import analysis
 from studies.slurm.jobs import BYTES, KINDS, bound, drawn, kinds_of, messages, script
 from studies.slurm.plan import Plan, Results
 from topompi.errors import BenchmarkError
@@ -148,76 +148,6 @@ def test_a_cell_is_measured_once_and_one_that_fails_is_listed(tmp_path):
     assert {name: cell["result"] for name, cell in again.cells.items()} == {"a": [1]}
     with pytest.raises(BenchmarkError, match="expecting results of"):
         Results(tmp_path / "results.json", Plan(seed=1))
-
-
-CELLS = {
-    "alone": {
-        "alltoall 4": {"seconds": 4.0, "predicted": 3.9, "whole": 4.5, "idle": 0.6, "busiest": 1.0},
-        "stencil 2": {"seconds": 4.0, "predicted": 4.0, "whole": 4.5, "idle": None, "busiest": 1.0},
-    },
-    "throughput/slurm/0": run_of(record(1, 0, 1, 9, 5.0), record(2, 0, 3, 9, 5.0), pairs=[("1", "2")]),
-    "throughput/slurm/1": run_of(record(1, 0, 1, 10, 5.0), record(2, 0, 3, 9, 5.0)),
-    "throughput/isolated/0": {**run_of(record(1, 0, 1, 5, 4.0), record(2, 0, 2, 5, 4.0)), "policy": "isolated"},
-    "throughput/select/0": {**run_of(record(1, 0, 1, 5, 4.0)), "ways": {"plain": 3, "chosen": 1}},
-    "stencil/0": {
-        "random": {"seconds": 5.0, "inside": 0.125},
-        "placed": {"seconds": 3.0, "inside": 0.5},
-    },
-    "alltoall/trunks/0": {
-        "four": {"seconds": 5.75, "inside": 0, "nodes": "h[0000-0007]", "predicted": 5.7},
-        "two on a leaf switch": {"seconds": 5.0, "inside": 0, "nodes": "h[0000-0001]", "predicted": 5.0},
-    },
-    "latency/slurm": [0.2, 0.3, 0.4],
-    "latency/bridge 0.25": [0.4, 0.5, 0.6],
-    "latency/costs": {
-        "jobs in the first pass": 16,
-        "seconds of the first pass": 0.08,
-        "seconds of a pass, median": 0.02,
-        "memory, MB": 83.1,
-    },
-}
-
-
-def data_of(cells):
-    machine = {"processor": "a processor", "processors": 2, "system": "Linux 6", "day": "2026-01-01"}
-    plan = {"spec": "4x4", "rate": "20M", "uplinks": "40M", "jobs": 30, "seed": 8, "gap": 1.0}
-    return {
-        "plan": plan,
-        "machine": machine,
-        "cells": {name: {"took": 1, "load": 0.5, "result": one} for name, one in cells.items()},
-    }
-
-
-def test_the_page_has_the_figures_of_each_part_and_the_conditions():
-    text = "\n".join(page.lines(data_of(CELLS)))
-    assert "a processor, 2 processors, Linux 6, 2026-01-01; network 4x4" in text
-    assert "load average after a cell at most 0.5" in text
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
-    (slurm,) = [row for row in rows if row.startswith("| Slurm alone")]
-    assert "| 9.5 (9.0 to 10.0) | 18 (18 to 19) | 2.0 (2.0 to 2.0) |" in slurm
-    assert slurm.endswith("| 1.250 (1.250 to 1.250) | 1.25 | +0.0 (+0.0 to +0.0) |")
-    (isolated,) = [row for row in rows if "`isolated`" in row]
-    assert isolated.endswith(
-        "| 1.000 (1.000 to 1.000) | 1.00 | +80.0 |"
-    )  # 18 s over 10 s in the repetition that both have
-    assert "1 chosen, 3 plain" in text
-    assert "| alltoall 4 | 3.90 | 4.00 | 1.026 | 4.50 | 60% | 100% |" in rows
-    assert "| placed | 50.0 | 3.00 | 40.0 |" in rows
-    (four,) = [row for row in rows if "| four |" in row]
-    assert four.endswith("| 5.70 | 5.75 | 15.0 |")
-    assert "| bridge, `--every 0.25` | 0.50 | 0.45-0.55 | 0.40-0.60 |" in rows
-    assert "took 80 ms, with reading and telling (200 decisions/s)" in text
-
-
-@pytest.mark.parametrize("left_out", ["alone", "stencil", "alltoall", "latency"])
-def test_a_part_without_results_has_no_section(left_out):
-    titles = {"alone": "## Throughput", "stencil": "## Tasks", "alltoall": "## Nodes", "latency": "## Start"}
-    text = "\n".join(page.lines(data_of({name: cell for name, cell in CELLS.items() if not name.startswith(left_out)})))
-    assert [title for title in titles.values() if title not in text] == [titles[left_out]]
-
-
-def test_a_page_without_results_has_conditions_alone():
-    assert "##" not in "\n".join(page.lines(data_of({})))
 
 
 FAKES = {

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from studies.__main__ import SOURCES, main
-from studies.interference import cli as interference
 from studies.interference import waits
-from studies.jokanovic import cli as jokanovic
 from studies.pollard import cli as pollard
 from studies.stamps import cells_of, stamp_of
 from studies.tablelist import tables_of
@@ -69,16 +65,6 @@ def test_a_load_of_pollard_has_a_cell_for_each_scenario_and_isolation_waits_long
     assert waits["TA"] >= waits["TO"]
 
 
-def test_the_page_has_the_loads_and_policies_of_the_studies() -> None:
-    assert [row[0] for row in rows_of("pollard")[1:]] == list(pollard.LOADS)
-    assert [row[0] for row in rows_of("jokanovic")[1:]] == list(jokanovic.POLICIES)
-    from studies.subramoni.published import FIGURES, HEAD
-
-    table = rows_of("published")
-    assert table[0] == list(HEAD)
-    assert list(dict.fromkeys(row[0] for row in table[1:])) == list(FIGURES)
-
-
 def test_a_source_that_is_not_here_is_refused_with_those_that_are(capsys) -> None:
     assert main(["nobody"]) == 2
     told = capsys.readouterr().err
@@ -86,12 +72,6 @@ def test_a_source_that_is_not_here_is_refused_with_those_that_are(capsys) -> Non
     assert all(f"  {name} " in told for name in SOURCES)
     assert main(["subramoni", "9.9"]) == 1
     assert "python -m studies: subramoni: expecting some of 3.1, " in capsys.readouterr().err
-
-
-def test_the_old_name_says_the_new_one() -> None:
-    done = subprocess.run([sys.executable, "-m", "osu_like_bench", "figures"], cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "make studies SOURCE=subramoni" in done.stderr
 
 
 def test_the_waits_of_a_policy_without_shared_links_are_those_as_logged() -> None:
@@ -102,13 +82,3 @@ def test_the_waits_of_a_policy_without_shared_links_are_those_as_logged() -> Non
     assert (wait, response) == (by_links, response_by_links)
     assert (added, slowed) == ("0.0 %", "0.0 %")
     assert rows["`first`"][5] != "0.0 %"
-
-
-def test_the_page_of_shared_links_has_the_tables_of_the_study() -> None:
-    for name in waits.FABRICS:
-        head, *rows = rows_of(f"interference {name}")
-        assert tuple(head) == waits.COLUMNS
-        assert [row[0].strip("`") for row in rows] == list(waits.ALLOCATORS)
-    head, *rows = rows_of("interference errors")
-    assert tuple(head) == interference.ERRORS
-    assert [row[0].strip("`") for row in rows] == list(interference.TREES)

@@ -36,18 +36,6 @@ def test_a_reported_answer_of_aws_is_a_tree_and_says_that_it_is_one_page() -> No
     assert any("NextToken" in note for note in report.notes)
 
 
-def test_reported_paths_of_gcp_are_blocks_and_subblocks() -> None:
-    hops = hops_of(load(shared_data("cases/A16-clouds/gcp.txt")))
-    short = {(a[-1], b[-1]): count for (a, b), count in hops.items()}
-    assert short == {("0", "1"): 1, ("0", "2"): 3, ("1", "2"): 3, ("0", "3"): 5, ("1", "3"): 5, ("2", "3"): 5}
-
-
-def test_a_reported_answer_of_oci_has_three_levels_above_its_host() -> None:
-    fabric = load(shared_data("cases/A16-clouds/oci.json")).fabric
-    assert fabric.hosts == ("ocid1.instance.oc1.1",)
-    assert fabric.switch_ids == ("ocid1.hpcisland.oc1.1", "ocid1.networkblock.oc1.1", "ocid1.localblock.oc1.1")
-
-
 TREES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=8)
 
 
@@ -127,13 +115,6 @@ FORMS = (
 )
 
 
-@pytest.mark.parametrize("name", ["jgf.json", "R.json", "jgf_named.json"])
-def test_reported_graphs_of_flux_name_nodes_by_basename_and_id(name: str) -> None:
-    fabric = load(shared_data(f"cases/D05-flux-noname/{name}")).fabric
-    assert fabric.hosts == ("fluke0", "fluke1", "fluke2", "fluke3")
-    assert np.unique(fabric.adapter_leaf, return_counts=True)[1].tolist() == [2, 2]
-
-
 @pytest.mark.parametrize(
     ("given", "name"),
     [
@@ -172,15 +153,6 @@ def test_any_keys_of_labels_name_the_switches(places: list[tuple[int, int, int]]
     strange = refusal(clouds.read, [text_of(renamed)], Report(labels=(*keys, "a/b")))
     assert strange.startswith("f: expecting label a/b of a node, got ")
     assert all(key in strange for key in keys)
-
-
-def test_reported_labels_are_a_tree_by_their_keys() -> None:
-    keys = tuple(f"backend.coreweave.cloud/{level}" for level in ("fabric", "superpod", "leafgroup"))
-    found, usual = (
-        hops_of(load(shared_data(f"cases/D14-labels/{name}"), report=Report(labels=labels)))
-        for name, labels in (("coreweave.json", keys), ("topographnew.json", ()))
-    )
-    assert list(found.values()) == list(usual.values())
 
 
 @pytest.mark.parametrize("source", ["torus:4x4", "topology.conf", "auto"])
@@ -225,13 +197,6 @@ def test_nodes_without_labels_are_noted_and_left_out() -> None:
 )
 def test_malformed_hierarchies_are_refused_with_their_place(content: str, message: str) -> None:
     assert refusal(clouds.read, [text_of(content)], Report()).startswith(message)
-
-
-def test_a_machine_without_a_path_is_named_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("m-0 /a/a/a\nm-1\nm-2 /a/b/c\n")
-    with pytest.raises(TopompiError) as caught:
-        load(tmp_path / "f")
-    assert str(caught.value).endswith("f:2: expecting a host and /BLOCK/SUBBLOCK/HOST, got 'm-1'")
 
 
 def test_a_graph_of_flux_without_racks_says_nothing_about_switches() -> None:

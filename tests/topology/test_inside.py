@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import ROOT, command_line, examples, shared_data
+from tests.support import ROOT, command_line, shared_data
 from topompi.errors import FabricError
 from topompi.inputs import InputFile, open_inputs
 from topompi.topology import Report, load
@@ -293,22 +293,6 @@ def test_more_than_a_host_has_is_refused(monkeypatch: pytest.MonkeyPatch, limit:
     monkeypatch.setattr(f"topompi.topology.inside.hwlocxml.{limit}", 100)
     with pytest.raises(FabricError, match=f"expecting {words}, got more"):
         read(xml("<topology>" + '<object type="Misc"/>' * 101 + "</topology>"))
-
-
-@examples(300)
-@given(data=st.data())
-def test_whatever_becomes_of_a_file_only_our_error_comes_out(data: st.DataObject) -> None:
-    content = bytearray(data.draw(st.sampled_from([VERSION_1, VERSION_2])).encode())
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(content) - 1))
-        kept = data.draw(st.integers(at, min(len(content), at + 40)))
-        content[at:kept] = data.draw(st.binary(max_size=8) | st.sampled_from([b'"', b"<", b"0x", b"&lt;", b"9" * 30]))
-    try:
-        found = read(xml(bytes(content)))
-    except FabricError as error:
-        assert str(error).startswith("f:"), error  # noqa: PT017 -- most mutations are refused, some are not
-    else:
-        assert found.cpus
 
 
 def test_a_folder_and_a_missing_file_are_no_host(tmp_path: Path) -> None:

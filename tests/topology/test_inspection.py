@@ -34,7 +34,6 @@ from topompi.topology.inspection import (
 )
 from topompi.views.cluster import cluster_of
 
-DERIVED = "fabrics/derived-ibsim-opensm"
 SPECS = ("XGFT(2; 4,4; 1,2)", "XGFT(2; 5,4; 1,2; 1,2)", "dragonfly:3,2,1", "torus:3x4@hosts_per_switch=2")
 
 
@@ -381,36 +380,3 @@ def test_host_names_with_brackets_and_commas_are_shown(name: str, topompi, tmp_p
     assert name in shown
     assert f"{name}9" in shown
     assert topompi("draw", tmp_path / "report", "-o", tmp_path / "p.svg").code == 0
-
-
-@pytest.mark.long
-def test_a_real_spine_down_changes_a_fifth_of_the_paths_and_loses_none() -> None:
-    """Janus routed by OpenSM's minhop, before and after a spine chip was unlinked."""
-    before = load(
-        shared_data("fabrics/janus-2014.ibnetdiscover.xz"), shared_data(f"{DERIVED}/janus.minhop.opensm-lfts.dump.xz")
-    ).routes
-    after = load(
-        shared_data(f"{DERIVED}/janus.spine-down.ibnetdiscover.xz"),
-        shared_data(f"{DERIVED}/janus.minhop-spine-down.opensm-lfts.dump.xz"),
-    ).routes
-    job = before.fabric.hosts[::17]
-    found = compare(before, after, job)
-    assert (len(found.switches["gone"]), len(found.cables["gone"]), found.pairs["lost"]) == (1, 27, 0)
-    assert found.routes["lost"] == 0
-    given = compare(before, without(before, ["0x0002c9020041b868"]), job)
-    assert given.switches == found.switches
-    assert sorted(given.cables["gone"]) == sorted(found.cables["gone"])
-    crossing = HostRoutes(before, np.arange(0, before.fabric.num_hosts, 17, dtype=np.int32)).paths()
-    spine = before.fabric.switch_index["0x0002c9020041b868"] + before.fabric.num_adapters
-    ends = np.where(crossing >= 0, before.fabric.link_target[crossing], -1)
-    assert given.pairs["lost"] == int((ends == spine).any(axis=2).sum())
-    assert given.pairs["changed"] == 0
-
-
-def test_plafrim_has_an_irregular_leaf_table() -> None:
-    routes = load(shared_data("fabrics/netloc-plafrim.txz")).routes
-    use = link_use(routes)
-    count, lost = pair_by_pair(routes, list(range(0, routes.fabric.num_hosts, 9)))
-    some = link_use(routes, np.arange(0, routes.fabric.num_hosts, 9, dtype=np.int32))
-    assert (Counter({link: int(n) for link, n in enumerate(some.routes.tolist()) if n}), some.lost) == (count, lost)
-    assert sum(row["hosts"] for row in leaf_rows(use)) == routes.fabric.num_hosts

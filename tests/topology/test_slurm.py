@@ -114,14 +114,6 @@ def test_every_cable_has_both_directions_and_ports_of_a_switch_count_from_one(tr
     assert np.isnan(fabric.link_latency).all()
 
 
-@given(tree=trees())
-def test_both_formats_describe_the_same_fabric(tree: Tree) -> None:
-    first, second = conf(write_conf(tree)), read(slurm_yaml, write_yaml(tree))[0].fabric
-    assert (first.hosts, first.switch_ids) == (second.hosts, second.switch_ids)
-    np.testing.assert_array_equal(first.link_source, second.link_source)
-    np.testing.assert_array_equal(first.link_target_port, second.link_target_port)
-
-
 def test_keys_ignore_case_comments_go_and_backslashes_join_lines() -> None:
     fabric = conf(
         "# header\r\n\r\n"
@@ -132,15 +124,6 @@ def test_keys_ignore_case_comments_go_and_backslashes_join_lines() -> None:
     assert fabric.hosts == ("n1", "n2", "n3")
     assert fabric.switch_ids == ("s0", "s1", "top")
     assert fabric.adapter_ids == fabric.hosts
-
-
-def test_a_leaf_may_have_several_parents_and_there_may_be_no_common_root() -> None:
-    fabric = conf(
-        "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=c Nodes=n3\n"
-        "SwitchName=t1 Switches=a,b\nSwitchName=t2 Switches=a,b\n"
-    )
-    component = dict(zip(fabric.switch_ids, fabric.switch_component.tolist(), strict=True))
-    assert component["a"] == component["b"] == component["t1"] == component["t2"] != component["c"]
 
 
 def test_blocks_are_leaf_switches_below_one_switch() -> None:
@@ -195,13 +178,6 @@ def test_hosts_are_as_far_apart_as_the_smallest_aggregate_of_their_blocks(
             for third in range(count):  # who is in a larger aggregate is farther away
                 if third not in (one, other) and one // least != third // least:
                     assert hops[f"n{one:02d}0"][f"n{third:02d}0"] > hops[f"n{one:02d}0"][f"n{other:02d}0"]
-
-
-@pytest.mark.parametrize("name", ["block25.conf", "show-block25.txt"])
-def test_reported_blocks_of_three_sizes_are_three_levels(name: str) -> None:
-    fabric = load(shared_data(f"cases/D15-torus3d/{name}")).fabric
-    hops = host_hops(fabric.to_networkx(), ["n01", "n02", "n05", "n16"])["n01"]
-    assert hops == {"n02": 1, "n05": 3, "n16": 5}
 
 
 TWO_BLOCKS = "BlockName=a Nodes=n1\nBlockName=b Nodes=n2\nBlockName=c Nodes=n3\n"
@@ -259,18 +235,6 @@ def test_nodes_of_a_torus_are_as_far_apart_as_their_coordinates(dims: tuple[int,
         for other, count in found.items():
             steps = [abs(a - b) for a, b in zip(*(map(int, name[1:].split("-")) for name in (one, other)), strict=True)]
             assert count == 1 + sum(min(step, size - step) for step, size in zip(steps, dims, strict=True))
-
-
-def test_reported_tori_have_their_nodes_in_the_order_of_x() -> None:
-    fabric = load(shared_data("cases/D15-torus3d/torus.yaml")).fabric
-    hops = host_hops(fabric.to_networkx(), list(fabric.hosts))["node01"]
-    assert {name: hops[name] for name in ("node02", "node04", "node05", "node09", "node07")} == {
-        **dict.fromkeys(("node02", "node04", "node05", "node09"), 2),
-        "node07": 4,
-    }
-    fabric = load(shared_data("cases/D15-torus3d/tor2.yaml")).fabric
-    leaf = {host: fabric.switch_ids[at] for host, at in zip(fabric.hosts, fabric.adapter_leaf.tolist(), strict=True)}
-    assert [leaf[name] for name in ("n01", "n02", "n09")] == ["pod1/0.0.0", "pod1/1.0.0", "pod1/2.0.0"]
 
 
 def one_torus(*lines: str) -> str:
@@ -359,13 +323,6 @@ def test_nodes_name_the_switches_above_them_in_every_form(places: list[tuple[int
         assert hops[f"n{one}"].get(f"n{two}") == expected
 
 
-def test_reported_nodes_are_below_their_switches_or_in_their_blocks() -> None:
-    tree = load(shared_data("cases/D14-labels/nodes-topology.txt")).fabric
-    assert (tree.hosts, tree.switch_ids) == (("n01", "n02"), ("root", "leaf1", "leaf2"))
-    blocks = load(shared_data("cases/D14-labels/slurm-nodename.conf")).fabric
-    assert (blocks.num_hosts, blocks.switch_ids) == (4, ("Block1", "Block2", "topology/block"))
-
-
 def test_nodes_may_have_a_default_topology_and_none() -> None:
     text = (
         "NodeName=DEFAULT Topology=t:b1\nNodeName=n[1-2]\nNodeName=n3 Topology=t:b2,u:c\nNodeName=DEFAULT Topology=\n"
@@ -446,15 +403,6 @@ def test_unusual_conf_is_read_with_a_note(case: str) -> None:
     assert fabric.switch_ids == tuple(switches.split())
 
 
-def test_a_reported_file_with_tree_and_blocks_is_the_tree() -> None:
-    [text] = open_inputs(shared_data("cases/A15-both/topology.conf"))
-    report = Report()
-    fabric = slurm.read([text], report).fabric
-    assert fabric.hosts == ("n1", "n2", "n3", "n4")
-    assert fabric.switch_ids == ("root", "leaf1", "leaf2")
-    assert report.notes == [f"{text.name}:4: blocks, left out, because the file has a tree, too"]
-
-
 @pytest.mark.parametrize(
     ("name", "kind"), [("topology.conf", "a ring"), ("show.txt", "a ring"), ("torus.txt", "a torus")]
 )
@@ -465,11 +413,6 @@ def test_a_reported_ring_or_torus_alone_is_refused_by_its_name(name: str, kind: 
 
 def test_an_empty_switch_is_accepted_where_the_file_allows_it() -> None:
     assert conf("AllowEmptySwitch=yes\nSwitchName=s0 Nodes=n1\nSwitchName=s1\n").num_switches == 2
-
-
-def test_several_texts_are_read_as_one_file() -> None:
-    texts = [text_of("SwitchName=a Nodes=n1\n", "x"), text_of("SwitchName=t Switches=a\n", "y")]
-    assert slurm.read(texts, Report()).fabric.switch_ids == ("a", "t")
 
 
 # Each: content, the exact message, and the (hosts, switches) that partial reading keeps.
@@ -802,19 +745,6 @@ def test_each_format_is_recognised_and_no_other() -> None:
     ]
     assert [slurm.recognise(head) for head in heads] == [True, True] + [False] * 5
     assert [slurm_yaml.recognise(head) for head in heads] == [False, False, True] + [False] * 4
-
-
-def test_janus_has_77_leaves_below_three_cores() -> None:
-    [text] = open_inputs(shared_data("fabrics/janus.topology.conf"))
-    assert slurm.recognise(text.head())
-    fabric = slurm.read([text], Report()).fabric
-    leaves, hosts_per_leaf = np.unique(fabric.adapter_leaf, return_counts=True)
-    assert (fabric.num_hosts, fabric.num_switches, len(leaves)) == (1368, 80, 77)
-    assert hosts_per_leaf.max() == 18
-    above = fabric.num_switches - len(leaves)
-    assert above == 3
-    assert fabric.num_links == 2 * (1368 + 3 * 77)
-    assert set(fabric.switch_component.tolist()) == {0}
 
 
 def test_circe_names_one_host_at_two_leaves_and_has_no_root() -> None:

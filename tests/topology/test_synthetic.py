@@ -244,17 +244,6 @@ def test_dragonfly_crosses_at_most_four_switches(shape: tuple[int, int, int, int
     assert hop_matrix(dragonfly(*shape)).max(initial=0) <= 4
 
 
-def test_dragonfly_of_full_size_has_one_cable_a_pair() -> None:
-    """With a h + 1 groups every global port is used, and hops have the closed form's histogram."""
-    fabric = dragonfly(4, 1, 2)
-    assert fabric.num_hosts == 4 * 9
-    hops = hop_matrix(fabric)
-    # One host a router: 3 in the own group, and the 2 at the far ends of the own router's global cables.
-    assert Counter(hops[0].tolist())[1] == 0
-    assert Counter(hops[0].tolist())[2] == 3 + 2
-    assert fabric.num_links == 2 * (36 + 9 * 6 + 36)
-
-
 @st.composite
 def dragonflies_plus(draw: st.DrawFn) -> tuple[int, int, int, int, int]:
     """Leaf switches, spines, hosts, links, and a possible number of groups."""
@@ -442,13 +431,6 @@ SPECS = st.one_of(
 @given(SPECS)
 def test_written_reports_read_back_equal(fabric: Fabric) -> None:
     """The writer and the reader of ibnetdiscover reports undo each other."""
-    assert described(read_back(write_ibnetdiscover(fabric))) == described(fabric)
-
-
-@pytest.mark.parametrize("name", ["ranger", "glenn"])
-def test_written_presets_read_back_equal(name: str) -> None:
-    """Also thousands of hosts, and mixed rates."""
-    fabric = PRESETS[name]()
     assert described(read_back(write_ibnetdiscover(fabric))) == described(fabric)
 
 

@@ -281,11 +281,6 @@ def test_equation_9_has_the_digits_of_the_table(microseconds, percent):
     assert round(100 * asleep(microseconds / 1e6, 0.2), max(2, digits) if percent < 10 else 1) == percent
 
 
-@pytest.mark.parametrize(("jobs", "percent"), [(1, 0), (3, 1.02), (4, 1.15), (8, 1.34)])
-def test_equation_9_for_more_jobs(jobs, percent):
-    assert round(100 * asleep(0.0032, 0.2, jobs), 2) == percent
-
-
 def test_equation_10_and_the_model_agree_with_equation_9():
     s, p, n = 0.0032, 0.2, 2
     assert round(dilated(1, s, p), 4) == 1.0077

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 
 import pytest
 
-from tests.support import damaged, refusal
+from tests.support import refusal
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.profiles.collecting import profile_of
 from topompi.machine.colocation.profiles.files import read_profiles, write_profiles
@@ -268,11 +267,3 @@ def test_other_texts_are_no_counts_and_contradictory_counts_are_refused():
     )
     few = read_perf([("x", TEXT.replace("100,000,000", "1,000"))])
     assert "as many LLC references as misses" in refusal(metrics_of, few, 1, 1.0, error=ColocationError)
-
-
-def test_damaged_reports_are_read_or_refused():
-    for seed, text in enumerate((TEXT, CSV, MPIP, HYBRID, JSON, LIKWID)):
-        for content in damaged(text, seed, 50, b"0.,%<>*\n -@e"):
-            for read in (lambda t: metrics_of(read_perf([("f", t)]), 1, 1.0), lambda t: read_mpip("f", t)):
-                with suppress(ColocationError):
-                    read(content.decode())

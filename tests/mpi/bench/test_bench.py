@@ -43,7 +43,7 @@ assert not any(codes.values()), codes
 
 
 @pytest.mark.parametrize(
-    ("size", "sides"), [(4, ()), *(pytest.param(n, ("--vs", "native"), marks=pytest.mark.long) for n in (2, 3, 4))]
+    ("size", "sides"), [(4, ()), *(pytest.param(n, ("--vs", "native"), marks=pytest.mark.long) for n in (2, 3))]
 )
 def test_every_benchmark_moves_the_right_data_on_every_side(size: int, sides: tuple[str, ...]) -> None:
     job = run_mpi(size, "-c", ALL, "--hosts", "a,b", *sides, timeout=300)

@@ -17,7 +17,7 @@ from tests.support import ROOT, run_mpi
 # --- real ---
 
 
-@pytest.mark.parametrize("size", [1, 4, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.long
 def test_all_kernels_run_validated_on_both_sides_and_notice_what_is_missing(size):
     done = run_mpi(size, ROOT / "tests" / "programs" / "kernels.py", timeout=240)

@@ -96,8 +96,7 @@ def test_what_a_device_holds_is_not():
             vector(message, 3, readonly=True)
 
 
-@pytest.mark.parametrize("size", [2, pytest.param(5, marks=pytest.mark.long)])
-def test_a_device_s_messages_are_the_library_s(size, tmp_path):
+def test_a_device_s_messages_are_the_library_s(tmp_path):
     rules = tmp_path / "rules.json"
     rules.write_text(
         json.dumps(
@@ -109,5 +108,5 @@ def test_a_device_s_messages_are_the_library_s(size, tmp_path):
         )
     )
     program = ROOT / "tests" / "programs" / "devices.py"
-    printed = pytest_on_ranks(size, program, env={"DEVICES_RULES": str(rules)})
+    printed = pytest_on_ranks(2, program, env={"DEVICES_RULES": str(rules)})
     assert f"{len(ALGORITHMS) * 2 + 4} passed" in printed

@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from tests.hostile.generated import some
 from tests.hostile.misuse import CASES
-from tests.hostile.modes import ENVIRONMENT, MODES, words, write_rules
+from tests.hostile.modes import ENVIRONMENT, words, write_rules
 from tests.support import ROOT, mpi_job
 
 PROGRAM = ROOT / "tests" / "hostile" / "misuse.py"
@@ -80,9 +80,7 @@ def native(outcomes):
     return outcomes("native")
 
 
-@pytest.mark.parametrize(
-    "mode", [pytest.param(mode, marks=[pytest.mark.long] * (mode in ("default", "virtual"))) for mode in MODES]
-)
+@pytest.mark.parametrize("mode", [pytest.param("default", marks=pytest.mark.long), "schedules"])
 def test_misuse_ends_as_natively_or_better(outcomes, native, mode):
     found = outcomes(mode)
     assert set(found) == set(CASES) - LEFT_OUT
@@ -102,7 +100,7 @@ def test_a_call_that_one_rank_refuses_leaves_no_message_behind():
 def test_a_call_that_all_ranks_refuse_leaves_no_message_on_a_freed_communicator(tmp_path):
     write_rules(tmp_path)
     program = ROOT / "tests" / "programs" / "abstained.py"
-    done = mpi_job(5, "-m", *words("levels", tmp_path), program, timeout=120, env=ENVIRONMENT)
+    done = mpi_job(5, "-m", *words("schedules", tmp_path), program, timeout=120, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("nothing left") == 5
 

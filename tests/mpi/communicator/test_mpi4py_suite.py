@@ -144,9 +144,8 @@ def test_all_neighbours(outcomes, mode, ranks):
     as_natively(outcomes, mode, ranks, OF_NEIGHBOURS, timeout=300)
 
 
-@pytest.mark.parametrize(("mode", "ranks"), [("schedules", 3), ("default", 1)])
-def test_communicators_and_messages(outcomes, mode, ranks):
-    as_natively(outcomes, mode, ranks, HANDLES, timeout=300)
+def test_communicators_and_messages(outcomes):
+    as_natively(outcomes, "schedules", 3, HANDLES, timeout=300)
 
 
 @pytest.mark.exhaustive

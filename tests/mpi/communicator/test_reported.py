@@ -184,12 +184,11 @@ def test_what_a_report_led_to_comes_out_as_natively(lines, program, ranks, mode)
     assert lines(mode, ranks, program) == lines("native", ranks, program)
 
 
-@pytest.mark.parametrize("mode", ["default", "schedules", "leaves", "measure"])
+@pytest.mark.parametrize("mode", ["default", "schedules", "leaves"])
 def test_persistent_collectives_go_on_in_every_other_call(rules, tmp_path, mode):
     """The ranks complete them in every way, before or after the call; only if the user asks a plan runs them."""
-    launcher = words("virtual" if mode == "measure" else mode, rules)
-    env = {**variables(mode), "TOPOMPI_TUNE": "measure" if mode == "measure" else "", "XDG_CACHE_HOME": str(tmp_path)}
-    done = run_mpi(3, "-m", *launcher, PROGRAMS / "elsewhere.py", tmp_path / "written", env=env)
+    env = {**variables(mode), "XDG_CACHE_HOME": str(tmp_path)}
+    done = run_mpi(3, "-m", *words(mode, rules), PROGRAMS / "elsewhere.py", tmp_path / "written", env=env)
     assert done.returncode == 0, done.stderr[-4000:]
     said = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
     ours = {"schedules": "Allreduce", "leaves": "Neighbor_allgather"}.get(mode)

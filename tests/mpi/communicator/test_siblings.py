@@ -21,7 +21,7 @@ from topompi.views.siblings import Siblings
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
 
 
-@pytest.mark.parametrize("size", [1, 5, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("size", [1, 5])
 def test_siblings_on_all_ranks(size):
     assert "passed" in pytest_on_ranks(size, ROOT / "tests" / "programs" / "siblings.py", timeout=150)
 

@@ -50,7 +50,7 @@ def outcomes(tmp_path_factory):
     def of(size):
         folder = tmp_path_factory.mktemp(f"ranks{size}")
         common = ["--grid", "9x12x7", "--tolerance", "1e-11", "--verify", "--write"]
-        draw = ["--save", folder / "u.png"] if size == 2 and find_spec("matplotlib") else []
+        draw = ["--save", folder / "u.png"] if size == 4 and find_spec("matplotlib") else []
         runs = [[*common, folder / "grounded.npy", *draw], [*common, folder / "periodic.npy", "--periodic"]]
         if size == 8:
             runs += [["--grid", "14x14x14", "--periodic", "--reorder", who] for who in ("none", "topompi")]
@@ -59,13 +59,11 @@ def outcomes(tmp_path_factory):
     return of
 
 
-@pytest.mark.parametrize(
-    "size", [1, pytest.param(2, marks=pytest.mark.long), 4, pytest.param(8, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("size", [1, 4, pytest.param(8, marks=pytest.mark.long)])
 def test_any_number_of_ranks_finds_what_elimination_does(size, outcomes):
     found, folder = outcomes(size)
     pictures = [file.read_bytes()[:4] for file in folder.glob("*.png")]
-    assert pictures == [b"\x89PNG"] * (size == 2 and find_spec("matplotlib") is not None)
+    assert pictures == [b"\x89PNG"] * (size == 4 and find_spec("matplotlib") is not None)
     for said, name in zip(found[:2], ("grounded", "periodic"), strict=True):
         assert np.prod(said["processes"]) == size
         assert said["residual"] <= 1e-11
@@ -80,13 +78,6 @@ def test_any_number_of_ranks_finds_what_elimination_does(size, outcomes):
 def test_transforms_find_what_elimination_does(grid, periodic):
     exact = solved(grid, periodic)
     assert np.abs(cg.directly(cg.charges(grid), periodic) - exact).max() < 1e-13 * np.abs(exact).max() * exact.size
-
-
-@pytest.mark.parametrize("grid", [(4, 5, 6), (2, 3, 7)])
-@pytest.mark.parametrize("periodic", [False, True])
-def test_eigenvalues_are_the_matrix_s(grid, periodic):
-    known = np.linalg.eigvalsh(matrix(grid, periodic).toarray())
-    assert np.allclose(np.sort(cg.eigenvalues(grid, periodic).ravel()), known, atol=1e-12)
 
 
 @pytest.mark.parametrize("periodic", [False, True])

@@ -108,13 +108,11 @@ def test_lifecycle_on_one_rank():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", [5, 8])
-def test_lifecycle_at_more_sizes(size):
-    assert "26 passed" in pytest_on_ranks(size, PROGRAMS / "lifecycle.py", timeout=120)
+def test_lifecycle_on_five_ranks():
+    assert "26 passed" in pytest_on_ranks(5, PROGRAMS / "lifecycle.py", timeout=120)
 
 
-@pytest.mark.parametrize("size", [3, 4])
-def test_life_of_plans(size):
-    done = run_mpi(size, "-m", "mpi4py", PROGRAMS / "planlife.py", timeout=120)
+def test_life_of_plans():
+    done = run_mpi(4, "-m", "mpi4py", PROGRAMS / "planlife.py", timeout=120)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert "all right" in done.stdout

@@ -45,10 +45,6 @@ def test_a_program_finds_its_world_replaced(program):
     assert not done.stderr
 
 
-def test_without_the_launcher_the_world_is_mpi4pys(program):
-    assert run_mpi(2, "-m", "mpi4py", program).stdout.startswith("['mpi4py'] [] __main__")
-
-
 def test_exit_codes_are_the_programs(program):
     assert run_mpi(2, "-m", "topompi", program, "exit").returncode == 7
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import errno
-import os
 import random
-import resource
 import selectors
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, suppress
 
 import pytest
 
-from tests.services import REPORT, TABLES, raw, read, running, wait_until
-from topompi.topology.client import Address, ask, ask_line
+from tests.services import raw, read, running, wait_until
+from topompi.topology.client import Address
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.store import Store
-
-from . import abusers
 
 GIB = 1 << 30
 CHUNK = b"x" * (1 << 16)
@@ -127,57 +120,3 @@ def test_of_a_line_without_end_little_more_than_its_bound_is_taken(served) -> No
 
 def test_a_crowd_that_connects_at_once_is_answered(served) -> None:
     assert crowd(served[0], 300) == 300
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be several users")
-@pytest.mark.parametrize("unix", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_while_some_users_abuse_the_service_every_client_of_another_one_is_answered(unix: bool, monkeypatch) -> None:
-    monkeypatch.setattr(abusers, "CLIENTS", 100)
-    assert abusers.failures("xgft:8,8,4;1,2,2", unix, 1.0) == []
-
-
-@contextmanager
-def service_process(address: str = "127.0.0.1:0") -> Iterator[tuple[subprocess.Popen[str], Address]]:
-    words = [sys.executable, "-m", "topompi", "topology", "serve", "--topology", str(REPORT), "--lfts", str(TABLES)]
-    with subprocess.Popen([*words, "--listen", address], stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            line = process.stderr.readline()
-            yield process, Address.parse(line.partition('"addresses": ["')[2].partition('"')[0])
-        finally:
-            process.kill()
-
-
-def resident(process: int) -> int:
-    """Bytes of memory that a process has now."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-@pytest.mark.long
-def test_a_service_that_is_abused_again_and_again_does_not_grow_and_is_back_after_a_kill() -> None:
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    many = min(5000, most - 100)
-    sizes = []
-    try:
-        with service_process() as (process, address):
-            assert process.stderr is not None
-            for seed in range(4):
-                for abuse in ABUSES.values():
-                    abuse(address)
-                noise(address, seed)
-                assert crowd(address, many) == many
-                assert ask_line(address, "query h0000:h0000") == "h0000 h0000"
-                wait_until(lambda: ask(address, {"request": "counters"})["clients"] == 1, 30)
-                sizes.append(resident(process.pid))
-            assert process.poll() is None
-            process.kill()
-            process.wait(10)
-        with service_process(f"127.0.0.1:{address.port}") as (_, again):
-            assert again.port == address.port
-            assert ask_line(again, "query h0000:h0000") == "h0000 h0000"
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    print(f"{many} at once; resident after each round: {[size >> 20 for size in sizes]} MiB")
-    assert sizes[-1] < sizes[1] + (8 << 20)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.ibsim import Simulation, missing_tools, serve
-from tests.services import raw, read, running, wait_until
+from tests.services import raw, read, running
 from topompi.inputs import open_inputs
 from topompi.machine.daemon.watch import Watch
 from topompi.topology.client import Address, ask
@@ -73,110 +69,6 @@ def test_a_cable_is_pulled_and_the_answers_follow_without_one_that_fails_or_mixe
     assert before != after
     assert len(seen) * len(pairs) > 1000
     assert {tuple(answers) for answers in seen} <= {tuple(before), tuple(after)}
-
-
-RATE = 5_000  # queries a second
-BURST = 50  # of them together, which come from one generation
-
-
-class Load(threading.Thread):
-    """Asks bursts of queries over a few connections at a steady rate, and judges each answer when it comes.
-
-    :param address: of the service.
-    :param answers: to each query, of each generation there may be.
-    """
-
-    def __init__(self, address: Address, answers: dict[str, tuple[str, str]]) -> None:
-        super().__init__()
-        self.address, self.answers, self.stop = address, answers, threading.Event()
-        self.asked, self.mixed, self.wrong, self.seconds = 0, 0, [], 0.0
-        self.seen: set[int] = set()
-
-    def run(self) -> None:
-        """Ask until told to stop."""
-        queries = itertools.cycle(self.answers)
-        clients = [self.address.connect() for _ in range(8)]
-        files = [client.makefile("rb") for client in clients]
-        began = time.monotonic()
-        for turn, (client, file) in enumerate(itertools.cycle(zip(clients, files, strict=True))):
-            if self.stop.wait(max(0.0, began + turn * BURST / RATE - time.monotonic())):
-                break
-            lines = [next(queries) for _ in range(BURST)]
-            client.sendall("".join(f"query {line}\n" for line in lines).encode())
-            self.judge(lines, [file.readline().decode().strip() for _ in lines])
-        self.seconds = time.monotonic() - began
-        for one in (*files, *clients):
-            one.close()
-
-    def judge(self, lines: list[str], got: list[str]) -> None:
-        """Whether the answers of a burst are those of one generation."""
-        self.asked += len(lines)
-        self.wrong += [answer for line, answer in zip(lines, got, strict=True) if answer not in self.answers[line]]
-        whole = [g for g in (0, 1) if all(a == self.answers[line][g] for line, a in zip(lines, got, strict=True))]
-        self.mixed += not whole
-        self.seen |= {whole[0]} if len(whole) == 1 else set()
-
-
-@pytest.mark.long
-def test_five_thousand_queries_a_second_go_on_while_cables_are_pulled_and_none_fails_or_mixes(tmp_path) -> None:
-    """The fabric is routed twice beforehand, so that each answer can be judged when it comes."""
-    made = from_spec(SPEC)
-    pairs = list(itertools.permutations(made.hosts, 2))[::5]
-    leaf = made.switch_ids[int(made.adapter_leaf[0])]
-    cable = f"S-{leaf.removeprefix('0x')}", first_cable_up(made, leaf)
-    with serve(write_ibnetdiscover(made)) as simulation:
-        simulation.route()
-        simulation.unlink(*cable)
-        simulation.route()
-        after = traced(simulation, pairs)
-    with serve(write_ibnetdiscover(made)) as simulation:
-        dump, report = simulation.route(), simulation.discover().rename(simulation.directory / "report")
-        answers = dict(
-            zip((f"{a}:{b}" for a, b in pairs), zip(traced(simulation, pairs), after, strict=True), strict=True)
-        )
-        words = [
-            sys.executable,
-            "-m",
-            "topompi",
-            "topology",
-            "serve",
-            "--topology",
-            str(report),
-            "--lfts",
-            str(dump),
-            "--watch",
-        ]
-        log = tmp_path / "log"
-        with log.open("w") as output, subprocess.Popen([*words, "--listen", "127.0.0.1:0"], stderr=output) as process:
-            try:
-                address = serving(log)
-                load = Load(address, answers)
-                load.start()
-                time.sleep(2)
-                simulation.unlink(*cable)
-                simulation.route()
-                changed = time.monotonic()
-                while ask(address, {"request": "generation"})["generation"] == 1:
-                    assert time.monotonic() - changed < 20
-                    time.sleep(0.02)
-                took = time.monotonic() - changed
-                time.sleep(2)
-                load.stop.set()
-                load.join(20)
-                errors = ask(address, {"request": "counters"})["errors"]
-            finally:
-                process.kill()
-        assert traced(simulation, pairs) == after
-    print(f"{load.asked:,} queries in {load.seconds:.1f} s, the new generation {took:.2f} s after the dump")
-    assert (load.wrong, load.mixed, errors) == ([], 0, 0)
-    assert load.seen == {0, 1}
-    assert load.asked > 4 * RATE / 2
-
-
-def serving(log: Path) -> Address:
-    """Where the service whose log this is listens, once it does."""
-    wait_until(lambda: "\n" in log.read_text(), 30)
-    return Address.parse(json.loads(log.read_text().splitlines()[0])["addresses"][0])
 
 
 def ask_often(address: Address, lines: bytes, stop: threading.Event, seen: list[list[str]]) -> None:

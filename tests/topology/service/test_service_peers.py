@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -277,20 +276,3 @@ def test_many_lines_at_once_are_answered_in_turns(routes, monkeypatch) -> None:
     at_once, all_in_all = asyncio.run(answered())
     assert 0 < at_once < 7_500
     assert all_in_all == 15_000
-
-
-def test_the_end_of_a_long_line_that_comes_byte_by_byte_costs_no_more_than_its_bytes(routes) -> None:
-    one = Connection(Service(Store(lambda: routes), "test"))
-    one.connection_made(_Taken())
-    one.data_received(b"x" * 900_000)
-    began = time.process_time()
-    for _ in range(100_000):
-        one.data_received(b"x")
-    long = time.process_time() - began
-    short = Connection(Service(Store(lambda: routes), "test"))
-    short.connection_made(_Taken())
-    began = time.process_time()
-    for _ in range(100_000):
-        short.data_received(b"x")
-    assert one.held == 1_000_000
-    assert long < 10 * (time.process_time() - began)  # a copy of the line for each byte takes hundreds of times as long

@@ -103,7 +103,9 @@ def sweep_rows(
     """
     count = len(lanes.weights)
     if len(set(values)) ** count > 50 * limit or len(ratios := weightings(count, values)) > limit:
-        raise InterferenceError(f"sweep: expecting at most {limit} ratios of {count} weights, got more; see --set tries=")
+        raise InterferenceError(
+            f"sweep: expecting at most {limit} ratios of {count} weights, got more; see --set tries="
+        )
     rows: Rows = []
     for weights in ratios:
         one = Lanes(lanes.of_job, weights, lanes.high)
