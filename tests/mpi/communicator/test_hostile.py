@@ -102,9 +102,16 @@ def test_a_call_that_one_rank_refuses_leaves_no_message_behind():
 def test_a_call_that_all_ranks_refuse_leaves_no_message_on_a_freed_communicator(tmp_path):
     write_rules(tmp_path)
     program = ROOT / "tests" / "programs" / "abstained.py"
-    done = mpi_job(5, "-m", *words("levels", tmp_path), program, timeout=120, env=ENVIRONMENT)
+    done = mpi_job(5, "-m", *words("schedules", tmp_path), program, timeout=120, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("nothing left") == 5
+
+
+def test_a_rank_frees_communicators_without_waiting_for_the_others(tmp_path):
+    write_rules(tmp_path)
+    program = ROOT / "tests" / "programs" / "freed.py"
+    done = mpi_job(5, "-m", *words("schedules", tmp_path), program, timeout=120, env=ENVIRONMENT)
+    assert done.stdout.count("freed") == 5, done.stderr[-3000:]
 
 
 def compare(outcomes, mode, cases):
