@@ -104,7 +104,7 @@ def test_a_device_s_messages_are_the_library_s(size, tmp_path):
             {
                 "format": "topompi rules",
                 "version": 1,
-                "rules": [{"collective": name.lower(), "algorithm": chosen} for name, chosen in ALGORITHMS.items()],
+                "rules": [{"methods": [name], "algorithm": chosen} for name, chosen in ALGORITHMS.items()],
             }
         )
     )
