@@ -6,8 +6,9 @@ The job runs beside a partner of constant load. All estimators read the same log
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from .jobmodel import Phase, Shutter, simulate
 __all__ = ["Cell", "logs_of", "main", "score", "scores"]
 
 PAGE = "prices-model.md"
-LOGS, QUICK = 100, 4  # logs per cell
+LOGS, QUICK = 40, 4  # logs per cell
 REFILLS = (0.0, 0.5, 5.0, 20.0)  # milliseconds
 PHASES = (0.0, 1.0, 5.0, 20.0, 100.0, 1000.0)  # milliseconds of the shortest phase; 0 for a job without phases
 LOADS = (0.2, 1.0)  # of the partner
@@ -104,13 +105,18 @@ def scores(logs: int) -> NDArray[np.float64]:
 
     :param logs: number of logs per cell.
     """
-    grid = product(REFILLS, LENGTHS, PHASES, LOADS)
-    made = (
-        logs_of(Cell(refill, phase, load, shutters, long_every), logs)
-        for refill, (shutters, long_every), phase, load in grid
-    )
-    found = np.array([[score(*one, method) for method in METHODS] for one in made])
+    cells = [
+        Cell(refill, phase, load, shutters, long_every)
+        for refill, (shutters, long_every), phase, load in product(REFILLS, LENGTHS, PHASES, LOADS)
+    ]
+    with ProcessPoolExecutor() as pool:
+        found = np.array([*pool.map(_scored, cells, repeat(logs))])
     return found.reshape(len(REFILLS), len(LENGTHS), len(PHASES) * len(LOADS), len(METHODS), len(Score._fields))
+
+
+def _scored(cell: Cell, logs: int) -> list[Score]:
+    made = logs_of(cell, logs)
+    return [score(*made, method) for method in METHODS]
 
 
 def _tables(quick: bool) -> Iterator[Table]:
