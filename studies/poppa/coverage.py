@@ -1,30 +1,29 @@
-"""Coverage of intervals and errors of estimates, over caches, phases, speeds and lengths: ``studies poppa coverage``.
+"""Coverage and errors of each estimator, over caches, phases, speeds and lengths: ``studies poppa coverage``.
 
-The job runs beside a partner of constant load. ``-o docs/lab`` puts the table into the page.
+The job runs beside a partner of constant load. All estimators read the same logs.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import product
-from pathlib import Path
+from itertools import product, repeat
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.stamps import stamp_of
-from studies.tables import fill, table_lines
-from topompi.machine.colocation.estimates.estimators import Estimate, estimate
+from studies.tables import Table, show_many
+from topompi.machine.colocation.estimates.estimators import METHODS, estimate
 from topompi.machine.colocation.estimates.records import Groups, groups_of
 
 from .jobmodel import Phase, Shutter, simulate
 
-__all__ = ["Cell", "logs_of", "main", "score"]
+__all__ = ["Cell", "logs_of", "main", "score", "scores"]
 
 PAGE = "prices-model.md"
+LOGS, QUICK = 40, 4  # logs per cell
 REFILLS = (0.0, 0.5, 5.0, 20.0)  # milliseconds
 PHASES = (0.0, 1.0, 5.0, 20.0, 100.0, 1000.0)  # milliseconds of the shortest phase; 0 for a job without phases
 LOADS = (0.2, 1.0)  # of the partner
@@ -86,14 +85,14 @@ def logs_of(cell: Cell, logs: int, seed: int = 0) -> tuple[list[Groups], Reals]:
     return [groups.only(place == log) for log in range(logs)], found.by_node[:, 0]
 
 
-def score(groups: Sequence[Groups], truth: Reals, of: Callable[[Groups], Estimate] = estimate) -> Score:
+def score(groups: Sequence[Groups], truth: Reals, method: str) -> Score:
     """Return the figures of an estimator.
 
     :param groups: rates of the job, per log.
     :param truth: true performance in each log.
-    :param of: the estimator.
+    :param method: the estimator's name.
     """
-    found = [of(one) for one in groups]
+    found = [estimate(one, method) for one in groups]
     value, low, high = np.array([(one.performance, one.low, one.high) for one in found]).T
     covers = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
     price = np.clip(value, 0, 1) ** 2 / truth**2 - 1
@@ -101,34 +100,53 @@ def score(groups: Sequence[Groups], truth: Reals, of: Callable[[Groups], Estimat
     return Score(*map(float, (covers.mean(), (high - low).mean(), abs(value - truth).mean(), price.mean(), doubts)))
 
 
-def rows_of(logs: int) -> Iterator[list[str]]:
-    """Yield a row per refill time and length of the log, over phases and loads.
+def scores(logs: int) -> NDArray[np.float64]:
+    """Return the figures of all estimators in all cells, by refill time, length of the log, case and estimator.
 
     :param logs: number of logs per cell.
     """
-    for refill, (shutters, long_every) in product(REFILLS, LENGTHS):
-        cells = [Cell(refill, phase, load, shutters, long_every) for phase, load in product(PHASES, LOADS)]
-        made = [logs_of(cell, logs) for cell in cells]
-        found = np.array([score(*one) for one in made])
+    cells = [
+        Cell(refill, phase, load, shutters, long_every)
+        for refill, (shutters, long_every), phase, load in product(REFILLS, LENGTHS, PHASES, LOADS)
+    ]
+    with ProcessPoolExecutor() as pool:
+        found = np.array([*pool.map(_scored, cells, repeat(logs))])
+    return found.reshape(len(REFILLS), len(LENGTHS), len(PHASES) * len(LOADS), len(METHODS), len(Score._fields))
+
+
+def _scored(cell: Cell, logs: int) -> list[Score]:
+    made = logs_of(cell, logs)
+    return [score(*made, method) for method in METHODS]
+
+
+def _tables(quick: bool) -> Iterator[Table]:
+    found = scores(QUICK if quick else LOGS)
+    head = ["least coverage", "mean", "width", "error", "largest", "price", "too short to tell"]
+    all_cells = found.reshape(-1, *found.shape[3:])
+    whole = ([f"`{method}`", *_figures(all_cells[:, at])] for at, method in enumerate(METHODS))
+    yield "poppa estimators", ["estimator", *head], whole
+    yield "poppa coverage", ["refill, ms", "shutters", "long ones", "estimator", *head], _rows(found)
+
+
+def _rows(found: NDArray[np.float64]) -> Iterator[list[str]]:
+    """Yield a row per refill time, length of the log and estimator, over phases and loads."""
+    for (at, refill), (length, (shutters, long_every)) in product(enumerate(REFILLS), enumerate(LENGTHS)):
         count = shutters // long_every if long_every else 0
-        means = map(str.format, ("{:.0%}", "{:.2f}", "{:.3f}", "{:+.0%}", "{:.0%}"), found.mean(axis=0))
-        yield [f"{refill:g}", str(shutters), str(count), f"{found[:, 0].min():.0%}", *means]
+        for number, method in enumerate(METHODS):
+            yield [f"{refill:g}", str(shutters), str(count), method, *_figures(found[at, length, :, number])]
+
+
+def _figures(cells: NDArray[np.float64]) -> Iterator[str]:
+    """Yield the least coverage, the means of all figures and, after the mean error, that of the worst cell."""
+    coverage, width, error, price, doubts = cells.mean(axis=0)
+    shown = cells[:, 0].min(), coverage, width, error, cells[:, 2].max(), price, doubts
+    return map(str.format, ("{:.0%}", "{:.0%}", "{:.2f}", "{:.3f}", "{:.3f}", "{:+.0%}", "{:.0%}"), shown)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the study: print its table, and with ``-o`` put it into the page.
+    """Run the study: print its tables, and with ``-o`` put them into the page.
 
-    :param arguments: ``-o DIR`` and ``--logs N``.
-    :returns: exit code 0.
+    :param arguments: ``-o DIR``, ``--quick`` for few logs, which fill no page, and ``--only TABLE``.
+    :returns: exit code; 2 if no table has the name of ``--only``.
     """
-    parser = argparse.ArgumentParser(prog="python -m studies poppa coverage")
-    parser.add_argument("-o", dest="output", metavar="DIR", type=Path, help=f"folder whose {PAGE} gets the table")
-    parser.add_argument("--logs", type=int, default=100, help="logs per cell")
-    given = parser.parse_args(arguments)
-    head = ["refill, ms", "shutters", "long ones", "least coverage", "mean", "width", "error", "price"]
-    lines = list(table_lines([*head, "too short to tell"], rows_of(given.logs)))
-    print("\npoppa coverage", *lines, sep="\n")
-    if given.output is not None:
-        command = f"python -m studies poppa coverage --logs {given.logs}"
-        fill(given.output / PAGE, "poppa coverage", lines, stamp_of(command, __name__))
-    return 0
+    return show_many("poppa coverage", PAGE, _tables, arguments)

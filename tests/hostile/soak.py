@@ -1,11 +1,13 @@
 """All collectives, splits, errors and frees at random for long, compared with native bit by bit.
 
-``python -m tests.hostile.soak SECONDS [SEED]`` starts a job of 5 ranks natively and then in each mode, with an equal
-share of the seconds each; a job that fails or does not end in time makes it fail. All ranks draw the same numbers, so
-the seed and the step of a failure, which are printed, are enough to repeat it. Open MPI 5.0 keeps some memory of each
-persistent request of its own that is freed: the native job shows how much, and that is no leak of a mode.
+``python -m tests.hostile.soak SECONDS [SEED] [--ranks N]`` starts a job of 5 ranks, or N, natively and then in each
+mode, with an equal share of the seconds each; a job that fails or does not end in time makes it fail. All ranks draw
+the same numbers, so the seed and the step of a failure, which are printed, are enough to repeat it. Open MPI 5.0 keeps
+some memory of each persistent request of its own that is freed: the native job shows how much, and that is no leak of a
+mode.
 """
 
+import argparse
 import resource
 import sys
 import tempfile
@@ -18,7 +20,6 @@ import numpy as np
 from tests.hostile.modes import ENVIRONMENT, MODES, words, write_rules
 from tests.support import mpi_job
 
-RANKS = 5
 MOST = 12  # communicators alive
 LENGTHS = (0, 1, 2, 7, 64, 513, 5000)  # elements of a block
 KINDS = ("i4", "i8", "f8", "u1")
@@ -233,10 +234,16 @@ def within(seconds, seed):
 
 
 def main():
-    if sys.argv[1] == "--within":
-        within(float(sys.argv[2]), int(sys.argv[3]))
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile.soak")
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("seed", type=int, nargs="?", default=int(time.time()))
+    parser.add_argument("--ranks", type=int, default=5)
+    parser.add_argument("--within", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.within:
+        within(given.seconds, given.seed)
         return
-    seconds, seed = float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
+    seconds, seed, ranks = given.seconds, given.seed, given.ranks
     failed, left = [], 0.0
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -244,8 +251,8 @@ def main():
         for number, mode in enumerate(("native", *MODES)):
             share, begin = seconds / (1 + len(MODES)), time.monotonic()
             launch = ["-m", *words(mode, folder), Path(__file__), "--within", share, seed + number]
-            done = mpi_job(RANKS, *launch, timeout=share + 120, env={**ENVIRONMENT, "XDG_CACHE_HOME": scratch})
-            heading = f"{mode}, {RANKS} ranks, {time.monotonic() - begin:.0f} s: "
+            done = mpi_job(ranks, *launch, timeout=share + 120, env={**ENVIRONMENT, "XDG_CACHE_HOME": scratch})
+            heading = f"{mode}, {ranks} ranks, {time.monotonic() - begin:.0f} s: "
             if done.returncode:
                 failed.append(mode)
                 print(heading + "failed", flush=True)

@@ -6,6 +6,7 @@ from mpi4py import MPI
 
 from topompi.mpi.dispatch.parts import attached
 from topompi.mpi.execution.groups import ROLL_CALL
+from topompi.mpi.execution.rollcall import settle
 
 world = MPI.COMM_WORLD  # topompi's
 plain = MPI.Intracomm(world).Dup()
@@ -21,6 +22,7 @@ for _ in range(3):
     for when, end in enumerate((lambda: None, state.roll_call.end)):
         end()
         plain.Barrier()
+        settle() if when else None
         left[when] += context.Iprobe(MPI.ANY_SOURCE, tag)
         plain.Barrier()
     comm.Free()

@@ -105,6 +105,13 @@ def test_a_call_that_all_ranks_refuse_leaves_no_message_on_a_freed_communicator(
     assert done.stdout.count("nothing left") == 5
 
 
+def test_a_rank_frees_communicators_without_waiting_for_the_others(tmp_path):
+    write_rules(tmp_path)
+    program = ROOT / "tests" / "programs" / "freed.py"
+    done = mpi_job(5, "-m", *words("schedules", tmp_path), program, timeout=120, env=ENVIRONMENT)
+    assert done.stdout.count("freed") == 5, done.stderr[-3000:]
+
+
 def compare(outcomes, mode, cases):
     """Fail where a rank is worse off than natively; what hangs natively, or takes as long, is not run in the mode."""
     natively = outcomes("native", cases, limit=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -167,8 +166,7 @@ class Parts:
             if self.neighbours is not None:
                 self.neighbours.free()
             if self.groups.connected:
-                with suppress(MPI.Exception):  # the communicator may be revoked
-                    self.roll_call.end()
+                self.roll_call.end()
         self.neighbours = None
         self.executor.free()
 

@@ -98,9 +98,12 @@ class Groups:
         self._next += 1
         return self._contexts[-1].channel(self._next - 1)
 
-    def held(self) -> Context:
-        """A holder of the communicator of the latest new channel, which lasts until the holder is freed, too."""
-        return self._contexts[-1].held()
+    def held(self, place: int = -1) -> Context:
+        """A holder of a communicator for messages of plans, which lasts until the holder is freed, too.
+
+        :param place: place of the communicator: 0 for that of ``channel``, -1 for that of the latest new channel.
+        """
+        return self._contexts[place].held()
 
     @cached_property
     def threaded(self) -> bool:

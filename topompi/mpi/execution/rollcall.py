@@ -11,13 +11,16 @@ call on all ranks.
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from contextlib import suppress
+from threading import Lock
 
 import numpy as np
 from mpi4py import MPI
 
+from .contexts import Channel, Context
 from .groups import ROLL_CALL, Groups
 
-__all__ = ["RollCall"]
+__all__ = ["RollCall", "settle"]
 
 END = np.iinfo(np.int64).max  # number of the last message, which belongs to no call
 
@@ -98,15 +101,66 @@ class RollCall:
                     self._ahead[source].append((int(told[0]), bool(told[1])))
 
     def end(self) -> None:
-        """Receive the abstentions that no roll call has received, before their communicator is freed; collective.
+        """Tell the other ranks that no abstention follows, before the communicator is freed; does not wait.
 
-        A message that arrives after that would be taken for one of the next communicator to which Open MPI gives the
-        number of the freed one, and end the job or hang it.
+        The communicator of the messages lasts until this rank has received the other ranks' ends. A message that
+        arrives after that would be taken for one of the next communicator to which Open MPI gives the number of the
+        freed one, and end the job or hang it. Waiting for the ends here would hang ranks that free their communicators
+        in different orders, or if one rank frees none after an error; the MPI libraries free without waiting.
 
         Cost: log2(p) messages of 16 bytes per rank, for p ranks.
         """
-        sent = [self._say(step, END, False) for step in self._steps]
+        sent = self._under_way
         for step in self._steps:
-            while self._next_from((self._groups.rank - step) % self._groups.size)[0] < END:
-                pass
-        MPI.Request.Waitall([*sent, *self._under_way])
+            with suppress(MPI.Exception):  # the communicator may be revoked, or another rank may have failed
+                sent.append(self._say(step, END, False))
+        sources = {(self._groups.rank - step) % self._groups.size for step in self._steps}
+        _ends.append(_End(self._groups.held(0), self._groups.channel(ROLL_CALL), sources, sent))
+        settle()
+
+
+class _End:
+    """The messages of an ended roll call that are still to be sent or received.
+
+    :param held: holder of the communicator.
+    :param channel: the communicator and the tag.
+    :param sources: ranks whose last message has not been received.
+    :param sent: requests of this rank's messages.
+    """
+
+    def __init__(self, held: Context, channel: Channel, sources: set[int], sent: list[MPI.Request]) -> None:
+        self._held, self._channel, self._sources, self._sent = held, channel, sources, sent
+
+    def settle(self) -> bool:
+        """Receive what has arrived; free the communicator and return True if nothing is left to be sent or received."""
+        done = True
+        with suppress(MPI.Exception):  # the communicator may be revoked
+            self._receive()
+            done = not self._sources and all(request.Test() for request in self._sent)
+        if done:
+            self._held.free()
+        return done
+
+    def _receive(self) -> None:
+        comm, tag = self._channel
+        told = np.zeros(2, dtype=np.int64)
+        for source in [*self._sources]:
+            while source in self._sources and comm.Iprobe(source, tag):
+                comm.Recv(told, source, tag)
+                if told[0] == END:
+                    self._sources.remove(source)
+
+
+_ends: list[_End] = []
+_settling = Lock()
+
+
+def settle() -> None:
+    """Free the communicators of ended roll calls whose messages have all arrived; does not wait."""
+    if _settling.acquire(blocking=False):  # else another thread does this
+        try:
+            for one in [*_ends]:  # another thread may append
+                if one.settle():
+                    _ends.remove(one)
+        finally:
+            _settling.release()
