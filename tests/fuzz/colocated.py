@@ -150,7 +150,6 @@ def seeds() -> list[tuple[str, bytes]]:
         "node names": ("h1 n1 # one\nh2 n2\n",),
         "end of a log": ('{"time": "2026-11-28T20:00:00+00:00", "level": "info", "event": "placed", "job": "7"}\n',),
         "any file": ("SwitchName=s Nodes=n[1-4]\n",),
-        "OpenSM options": ("qos TRUE\nqos_max_vls 8\nqos_sl2vl 0,1,2,3,5,5,5,12,12,0,0,0,0,0,0,15\n",),
     }
     made = [(reader, text.encode()) for reader, some in texts.items() for text in some]
     return [*made, ("ledger", _of_ledger()), ("profile", _of_profile())]

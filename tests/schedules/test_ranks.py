@@ -45,7 +45,11 @@ def drawn(data, collective, algorithm):
     """A network, parameters, and the whole schedule."""
     network, parameters = data.draw(calls(collective, algorithm))
     assume(collective != "fft" or network.num_ranks > 3)
-    return network, parameters, make(collective, algorithm, network, **parameters)
+    try:
+        return network, parameters, make(collective, algorithm, network, **parameters)
+    except ValueError as error:
+        assume("to keep rank order" not in str(error))  # which not every network allows
+        raise
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), EVERY)
