@@ -305,7 +305,7 @@ KILLED = """
 import random, sys, threading
 from pathlib import Path
 from topompi.machine.shutter.decide import Settings
-from topompi.shutter.log import Log
+from topompi.machine.shutter.log import Log
 from topompi.machine.shutter.loop import Shutters
 from topompi.machine.shutter.sources import SOURCES
 from topompi.machine.shutter.wanted import Places, Wanted

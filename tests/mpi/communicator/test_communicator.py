@@ -13,7 +13,7 @@ from mpi4py import MPI
 comm = topompi.Intracomm(MPI.COMM_WORLD)
 comm.Bcast(np.zeros(4))
 comm.Allreduce(np.zeros(4), np.zeros(4))
-plans = {"mapping", "schedules.registry", "execution.plan", "communicator.remap.order"}
+plans = {"mapping", "schedules.registry", "mpi.execution.plan", "mpi.communicator.remap.order"}
 readers = {"topology.fabric", "inputs.files"}
 others = {"bz2", "hashlib", "json", "lzma", "socket", "tarfile", "tempfile", "zipfile"}
 print("heavy:", {*others, *(f"topompi.{one}" for one in plans | readers)} & set(sys.modules))

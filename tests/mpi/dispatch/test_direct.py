@@ -383,7 +383,7 @@ def test_rules_are_asked_once_for_all_communicators_over_the_same_ranks(tmp_path
 WITHOUT = """
 import inspect, os, runpy, sys
 for one in ("dispatch._calls", "execution._compiled", "execution._keys"):
-    sys.modules[f"topompi.{one}"] = None  # as where they were not compiled
+    sys.modules[f"topompi.mpi.{one}"] = None  # as where they were not compiled
 import topompi.mpi.dispatch, topompi.mpi.execution.compiled, topompi.mpi.execution.keys
 assert not topompi.mpi.dispatch.COMPILED
 assert not topompi.mpi.execution.compiled.COMPILED
