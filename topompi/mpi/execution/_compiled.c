@@ -15,7 +15,6 @@ typedef struct {
     int (*send)(void *, int, intptr_t, int, int, intptr_t);
     int (*irecv)(void *, int, intptr_t, int, int, intptr_t, void *);
     int (*isend)(void *, int, intptr_t, int, int, intptr_t, void *);
-    int (*waitall)(int, void *, void *);
     int (*wait)(void *, void *);
     int (*testall)(int, void *, int *, void *);
     int (*reduce_local)(void *, void *, int, intptr_t, intptr_t);
@@ -45,19 +44,18 @@ set_null(const Program *self, int64_t slot)
     memcpy(self->requests + slot * self->request_bytes, &self->null, (size_t)self->request_bytes);
 }
 
-/* Complete requests; if one fails, the others are completed nevertheless. */
+/* Complete requests; if one fails, the others are completed nevertheless. MPI_Wait returns the request's own error, for
+ * example that the communicator is revoked; MPI_Waitall says only that a status has one. */
 static int
 complete(const Program *self, int64_t first, int64_t count)
 {
     char *requests = self->requests + first * self->request_bytes;
-    if (count == 1) /* MPI_Wait returns the request's own error */
-        return self->functions.wait(requests, self->statuses);
-    int failed = self->functions.waitall((int)count, requests, self->statuses), code = 0;
-    for (int64_t i = 0; failed && i < count; i++) {
+    int code = 0;
+    for (int64_t i = 0; i < count; i++) {
         int other = self->functions.wait(requests + i * self->request_bytes, self->statuses);
         code = code ? code : other;
     }
-    return code ? code : failed;
+    return code;
 }
 
 /* Post the message of an instruction as request number `slot`. */

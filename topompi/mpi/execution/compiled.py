@@ -30,7 +30,6 @@ FUNCTIONS = (
     "MPI_Send",
     "MPI_Irecv",
     "MPI_Isend",
-    "MPI_Waitall",
     "MPI_Wait",
     "MPI_Testall",
     "MPI_Reduce_local",

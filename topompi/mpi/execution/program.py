@@ -13,7 +13,7 @@ from .areas import TAG, Area, Call, Specification
 from .compiled import REVOKED, compiled
 from .plan import Message, Moves, Plan, Reduction, Step
 
-__all__ = ["Flight", "PlannedRun", "Resumable", "finish", "is_revoked", "message_of", "run_all"]
+__all__ = ["Flight", "PlannedRun", "Resumable", "finish", "is_revoked", "message_of", "run_all", "wait_all"]
 
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
 CELL = 256  # bytes; Open MPI sends messages up to this size inline, in a cell of shared memory (btl_sm_max_inline_send)
@@ -55,18 +55,19 @@ def finish(rest: Iterable[Call], error: BaseException) -> None:
             call(*arguments)
 
 
-def _wait_all(requests: list[MPI.Request]) -> None:
-    """Complete requests; if one fails, the others are completed nevertheless."""
-    try:
-        MPI.Request.Waitall(requests)
-    except MPI.Exception as failed:
-        first: MPI.Exception | None = None
-        for request in requests:
-            try:
-                request.Wait()
-            except MPI.Exception as error:
-                first = first or error
-        raise (first or failed) from None
+def wait_all(requests: list[MPI.Request]) -> None:
+    """Complete requests; if some fail, complete the others nevertheless, and raise the first one's own error.
+
+    ``MPI.Request.Waitall`` would only say that a status has an error, not that a communicator is revoked.
+    """
+    first: MPI.Exception | None = None
+    for request in requests:
+        try:
+            request.Wait()
+        except MPI.Exception as error:
+            first = first or error
+    if first is not None:
+        raise first
 
 
 class Resumable(NamedTuple):
@@ -122,7 +123,7 @@ class Flight:
             self._requests = [call(*arguments) for call, arguments in self._posts]
 
     def _wait(self) -> None:
-        _wait_all(self._requests)
+        wait_all(self._requests)
 
     def _test(self) -> bool:
         return MPI.Request.Testall(self._requests)
@@ -241,7 +242,7 @@ def _blocking(posts: list[Call], comm: MPI.Intracomm) -> list[Call]:
 
 
 def _complete(posts: list[Call]) -> None:
-    _wait_all([post(*arguments) for post, arguments in posts])
+    wait_all([post(*arguments) for post, arguments in posts])
 
 
 def _post(posts: list[Call], flying: dict[int, list[MPI.Request]], step: int) -> None:
@@ -257,7 +258,7 @@ def _post(posts: list[Call], flying: dict[int, list[MPI.Request]], step: int) ->
 
 def _land(flying: dict[int, list[MPI.Request]], step: int) -> None:
     """Complete the messages of a step under way."""
-    _wait_all(flying.pop(step))
+    wait_all(flying.pop(step))
 
 
 def _reductions(step: Step, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:

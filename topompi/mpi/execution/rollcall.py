@@ -19,6 +19,7 @@ from mpi4py import MPI
 
 from .contexts import Channel, Context
 from .groups import ROLL_CALL, Groups
+from .program import wait_all
 
 __all__ = ["RollCall", "settle"]
 
@@ -51,8 +52,23 @@ class RollCall:
 
         Cost: log2(p) messages of 16 bytes per rank, for p ranks.
         """
-        present, now = True, number + self._behind
         sent: list[MPI.Request] = []
+        try:
+            present, now = self._exchange(number + self._behind, sent)
+            wait_all(sent)
+        except MPI.Exception:  # a request that Python frees here ends the job if its message fails later
+            self._under_way += sent
+            raise
+        self._behind = now - number
+        return present
+
+    def _exchange(self, now: int, sent: list[MPI.Request]) -> tuple[bool, int]:
+        """Exchange the numbers of a call; return whether all ranks can read their arguments, and the highest number.
+
+        :param now: number of the call on this rank.
+        :param sent: list that receives the requests of this rank's messages.
+        """
+        present = True
         for place, step in enumerate(self._steps):
             sent.append(self._say(step, now, present))
             about, says = -1, False
@@ -62,9 +78,7 @@ class RollCall:
             if about > now:
                 now = about
                 sent += [self._say(earlier, now, present) for earlier in self._steps[: place + 1]]
-        self._behind = now - number
-        MPI.Request.Waitall(sent)
-        return present
+        return present, now
 
     def _say(self, step: int, number: int, present: bool) -> MPI.Request:
         comm, tag = self._groups.channel(ROLL_CALL)
