@@ -76,7 +76,7 @@ def test_what_cannot_be_tuned_is_said_once():
     assert len(said) == 5
     assert re.match("topompi: expecting collectives of bcast, .* got 'alltoal'", said[0])
     assert said[1] == "topompi: -m: expecting MIN <= MAX, got '2K:1K'"
-    assert re.match("topompi: expecting --algorithms of .*, got 'bruck'", said[2])
+    assert re.match("topompi: expecting --algorithm of .*, got 'bruck'", said[2])
     assert said[3] == "topompi: -m: expecting a number of bytes such as 64, 8K or 1M, got '0'"
     assert said[4].endswith("got 'binomial/8K': its messages cannot be cut")
 
