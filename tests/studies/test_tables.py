@@ -17,8 +17,9 @@ from studies.stamps import MADE, NONE, Placed, Stamp, digests, placed_in, stamp_
 from tests.support import ROOT
 
 QUICK = 12  # seconds of a processor below which a table is made again here
-SHORT = 5  # the same for all quick tables of a command in the tests that are not long
+SHORT = 5  # the same for all tables of a command in the tests that are not long
 SHARED = (  # what all of their tables share takes longer
+    "python -m studies coscheduling2025 predict",
     "python -m studies jokanovic mixes",
     "python -m studies poppa model",
     "python -m studies records",
@@ -40,7 +41,7 @@ def quick_tables() -> Iterator[Any]:
         seconds = [(table, table.stamp.seconds or 0) for table in found if table.stamp is not None]
         quick = [table for table, took in seconds if took < QUICK]
         if quick and command not in SHARED:
-            is_long = sum(took for _, took in seconds if took < QUICK) > SHORT
+            is_long = sum(took for _, took in seconds) > SHORT
             yield pytest.param(command, quick, id=command, marks=[pytest.mark.long] if is_long else [])
 
 
