@@ -128,7 +128,7 @@ def _switches_crossed(fabric: Fabric, interface: TopologyInterface) -> NDArray[n
     if interface.routes is None:
         return np.ones(fabric.num_switches, dtype=bool)
     crossed = interface.routes.fabric.switch_index
-    return np.array([identity in crossed for identity in fabric.switch_ids])
+    return np.array([identity in crossed for identity in fabric.switch_ids], dtype=bool)
 
 
 def _links_of_switches(fabric: Fabric, crossed: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -13,20 +13,34 @@ __all__ = ["MARKS", "cells", "mark_of", "records", "yaml_values"]
 
 MARKS = "|;,"
 DEEPEST = 8  # levels of nesting of YAML that are kept, because memory is limited; nodes and jobs need four
-# Mark -> pattern of the mark outside of brackets, because a mark in brackets is part of a host list or of a reason.
-_SPLIT = {mark: re.compile(rf"{re.escape(mark)}(?![^\[\]]*\])(?![^()]*\))") for mark in MARKS}
+# Mark -> pattern of the mark and of brackets.
+_SIGNS = {mark: re.compile(rf"[{re.escape(mark)}\[\]()]") for mark in MARKS}
 
 
 def mark_of(line: str) -> str:
     """Find the mark (one of MARKS) that separates columns in a table's first line; empty if blanks separate them."""
-    return next((mark for mark in MARKS if _SPLIT[mark].search(line)), "")
+    return next((mark for mark in MARKS if len(_split(line, mark)) > 1), "")
+
+
+def _split(line: str, mark: str) -> list[str]:
+    """Split a line at a mark outside of brackets; a mark in brackets is part of a host list or of a reason."""
+    parts, end, square, round_ = list[str](), len(line), "", ""
+    for found in reversed([*_SIGNS[mark].finditer(line)]):
+        if found[0] in "[]":
+            square = found[0]
+        elif found[0] in "()":
+            round_ = found[0]
+        elif square != "]" and round_ != ")":
+            parts.append(line[found.end() : end])
+            end = found.start()
+    return [*parts, line[:end]][::-1]
 
 
 def cells(line: str, mark: str) -> list[str]:
     """Split a line of a table into its cells at a mark outside of brackets, or at blanks if the mark is empty."""
     if not mark:
         return line.split()
-    parts = [part.strip(" \t\"'") for part in _SPLIT[mark].split(line)]
+    parts = [part.strip(" \t\"'") for part in _split(line, mark)]
     return parts[:-1] if len(parts) > 1 and line.rstrip().endswith(mark) and not parts[-1] else parts
 
 
