@@ -106,7 +106,7 @@ def _disconnected(interface: TopologyInterface) -> int:
         return 0
     fabric = interface.routes.fabric
     leaf = fabric.adapter_leaf
-    touches = np.zeros((interface.num_hosts, int(fabric.switch_component.max()) + 1), dtype=np.int32)
+    touches = np.zeros((interface.num_hosts, int(fabric.switch_component.max(initial=-1)) + 1), dtype=np.int32)
     touches[fabric.adapter_host[leaf >= 0], fabric.switch_component[leaf[leaf >= 0]]] = 1
     # Hosts with adapters in the same components are counted together, because there are few sets of components and many
     # pairs.
@@ -170,6 +170,8 @@ def levels_between(fabric: Fabric, crossed: NDArray[np.bool_]) -> list[dict[str,
         of the links that lead up to the level (``down``) and up from it (``up``), their ``unit``, whether it is the
         ``top``, and ``oversubscription``, down / up; None if unknown.
     """
+    if not fabric.num_switches:
+        return []
     return _switch_levels(fabric, fabric.switch_level, _links_of_switches(fabric, crossed))
 
 

@@ -79,12 +79,14 @@ def cluster_of(routes: Routes) -> Cluster:
     Hosts in parts of the fabric that no links join use no links between each other.
 
     :param routes: the routes over the whole fabric.
-    :raises RouteError: if a leaf has no route to a host to which links lead.
+    :raises RouteError: if no host is at a leaf switch, or a leaf has no route to a host to which links lead.
     Cost: memory for leaves x hosts x (longest route) numbers.
     """
     fabric = routes.fabric
     first = _main_adapters(fabric)
     hosts = np.flatnonzero(fabric.adapter_leaf[first] >= 0)
+    if not len(hosts):
+        raise RouteError(f"{fabric.name}: expecting hosts at leaf switches, got none")
     switch = fabric.adapter_leaf[first[hosts]]
     pod = fabric.switch_components(fabric.switch_level <= 1)[switch]
     order = np.lexsort((hosts, switch, pod))
