@@ -197,7 +197,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--collectives", type=words, default=",".join(COLLECTIVES))
     parser.add_argument("--sizes", type=words, default=SIZES, help=f"bytes (default {SIZES})")
     parser.add_argument(
-        "--limit", type=float, default=0.7, help="leave out cells whose bound is above so many seconds (default 0.7)"
+        "--limit", type=float, default=0.7, help="longest bound of a cell that is timed, in seconds (default 0.7)"
     )
     parser.add_argument("--seconds", type=float, default=1.5, help="for both sides of a cell (default 1.5)")
     parser.add_argument("--minutes", type=float, default=30.0, help="no cell begins later (default 30)")

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))  # mkdocs runs this file by its path
 mpi4py.rc.initialize = False  # benchmarks import MPI before they look at their command line; nothing here calls it
 
 from docs.commandline import commands, render  # noqa: E402 # found by the line above
-from topompi.mpi.launcher import USAGE  # noqa: E402 # likewise
+from topompi.mpi.launcher import USAGE  # noqa: E402 # found by the same line
 
 # Pages and pictures that stand elsewhere in the repository -> where they stand in the site.
 OUTSIDE = {

@@ -11,7 +11,7 @@ from tests.examples import check_readme, failure, module, run_examples
 
 stencil3d = module("stencil3d")
 GRID = (13, 10, 9)
-MORE = {1: [], 4: ["--pulse"], 8: ["--overlap"]}  # options of the runs on so many ranks
+MORE = {1: [], 4: ["--pulse"], 8: ["--overlap"]}  # number of ranks -> further options of its run
 PLACED = {"TOPOMPI_TOPOLOGY": "xgft:2,2,2;1,1,1", "TOPOMPI_HOSTS": "h[0000,0007,0002,0003,0004,0005,0006,0001]"}
 
 

@@ -82,20 +82,21 @@ def allocate(
     found = offer(size, machine, jobs, policy, shut, share)
     for note in (*notes, *found.notes):
         console(to_error=True).print(note, soft_wrap=True)
-    if as_json:
-        print(json.dumps(_as_json(found)))
-    else:
-        screen = console()
-        if found.nodes:
-            screen.print(listed(found.nodes))
-        if found.slots:
-            screen.print(f"slots: {_counted(found)}")
-        if found.held_unused:
-            screen.print(f"held unused: {listed(found.held_unused)}")
-        screen.print(found.why)
+    print(json.dumps(_as_json(found))) if as_json else _show(found)
     list_findings(report)
     if not found.nodes:
         raise typer.Exit(1)
+
+
+def _show(found: Offer) -> None:
+    screen = console()
+    if found.nodes:
+        screen.print(listed(found.nodes))
+    if found.slots:
+        screen.print(f"slots: {_counted(found)}")
+    if found.held_unused:
+        screen.print(f"held unused: {listed(found.held_unused)}")
+    screen.print(found.why)
 
 
 def require_cluster(cluster: str | None, live: bool, how: Reading, lfts: Path | None) -> None:

@@ -206,8 +206,8 @@ def simulate_command(
 
     A policy is ALLOCATOR or ALLOCATOR@SPEED, with the allocators first, contiguous, bestfit, exclusive, blocks,
     isolated, ... or module:function, and the speeds as-logged, faster:10, V1:SEED, V2:SEED, shared:5, links or
-    module:function; halves and matched need --speedups; blocks-ab is without a and b. With --set larger=NUMBER, every
-    job needs so many times its nodes.
+    module:function; halves and matched need --speedups; blocks-ab is without a and b. --set larger=NUMBER
+    multiplies the nodes of every job.
     """
     chosen = _policies(policies, scenario, given)
     times = settings_of(settings, {"larger": (COUNT, 1)}, JobsError)["larger"]
