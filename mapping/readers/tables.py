@@ -18,7 +18,9 @@ SMALL = 4  # most ranks of a matrix that could also be a list of edges, whose li
 
 # What programs write into a cell of a pair that never talks: pandas, numpy's masked arrays, R, spreadsheets, JSON.
 _HOLES = frozenset({"", "-", "--", ".", "na", "n/a", "<na>", "nan", "null", "none", "#n/a"})
-_NUMBER = re.compile(r"([-+]?(?:[0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})(?:[eE][-+]?[0-9]{1,3})?)\s?([A-Za-z]{0,5})")
+_NUMBER = re.compile(
+    r"([-+]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][-+]?[0-9]{1,3})?)\s?([A-Za-z]{0,5})"
+)
 
 
 def is_hole(word: str) -> bool:

@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MARKER = "OSU_EMULATED_RUN"
 # Open MPI's launcher and its child both put the child into a process group; the later of them prints this harmless
 # warning.
-_NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
+_NOISE = re.compile(r"^.*plm:ssh: Warning: setpgid\(.*\n?", re.M)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _runs(pid: int) -> bool:
 @two_cores
 def test_the_shorter_program_is_restarted_until_the_longer_ends():
     ended: list[str] = []
-    programs = [Program("long", ("sleep", "0.3")), Program("short", ("sleep", "0.05"))]
+    programs = [Program("long", ("sleep", "2")), Program("short", ("sleep", "0.05"))]
     run_segment(programs, CORES, 10, lambda name, _: ended.append(name))
     assert ended.count("long") == 1
     assert ended[-1] == "long"
