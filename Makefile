@@ -14,7 +14,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bytecode demo docs bench bench-applications bench-emulated bench-execution bench-mapping bench-schedules studies fuzz test test-long test-exhaustive test-sanitize coverage test-mpi4py test-strangers soak lint venv wheel audit clean
+.PHONY: bytecode demo docs bench bench-applications bench-emulated bench-execution bench-mapping bench-schedules studies fuzz test test-long test-exhaustive test-versions test-sdist test-sanitize coverage test-mpi4py test-strangers soak lint venv wheel audit clean
 
 venv: $(VENV)/done
 
@@ -30,7 +30,7 @@ $(VENV)/made:
 $(VENV)/package: $(VENV)/made pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/_*.h topompi/*/_*.h topompi/*/*/_*.h)
 	@echo 'installing topompi and what it needs in $(VENV)'
 	@$(PIP) install -e .
-	@$(PY) -m compileall -q topompi schedules mapping osu_like_bench
+	@$(PY) -m compileall -q topompi $(wildcard schedules mapping) osu_like_bench
 	@touch $@
 
 $(VENV)/done: $(VENV)/package
@@ -89,7 +89,7 @@ JOBS := $(PY) -m pytest -q $(MPI_TESTS) -m
 
 # Where Python writes no bytecode, each rank would compile what was changed since the package was installed.
 bytecode: venv
-	@$(PY) -m compileall -q topompi schedules mapping osu_like_bench
+	@$(PY) -m compileall -q topompi $(wildcard schedules mapping) osu_like_bench
 
 # WHOLE=1 adds the long tests. Property tests keep a third of their examples: where CI is set they are the same on each
 # run, and more of them would only be run again; make test-long draws all.
@@ -109,6 +109,28 @@ test-long: bytecode
 
 test-exhaustive: venv
 	$(JOBS) exhaustive $(PYTEST_OPTIONS)
+
+# The quick tests, those of properties apart, with other versions of Python, and with the least versions of packages that
+# pyproject.toml names. A Python that is not on this machine is skipped: it is looked for in PATH and among pyenv's.
+VERSIONS ?= 3.11-least 3.12 3.13
+UV := UV_PYTHON_DOWNLOADS=never PATH="$$PATH:$$(echo $(HOME)/.pyenv/versions/*/bin | tr ' ' :)" $(VENV)/bin/uv
+test-versions: venv $(VERSIONS:%=version-%)
+version-%:
+	@$(PIP) install uv
+	@if $(UV) python find -q $(word 1,$(subst -, ,$*)) >/dev/null 2>&1; then $(MAKE) found-$*; \
+		else echo 'skipped: Python $* is not on this machine'; fi
+found-%: HERE = build/versions/$*/bin/python
+found-%:
+	$(UV) venv -q --clear --python $(word 1,$(subst -, ,$*)) build/versions/$*
+	$(UV) pip install -q --python $(HERE) $(if $(findstring least,$*),--resolution lowest-direct) -e '.[$(EXTRA),plot,test]'
+	$(HERE) -m pytest -q -n 2 --dist loadfile --ignore tests/mpi -m "not long and not hypothesis and not exhaustive" $(PYTEST_OPTIONS)
+	$(HERE) -m pytest -q tests/mpi/communicator tests/mpi/execution -m "not long and not exhaustive" $(PYTEST_OPTIONS)
+
+# The source distribution is built, and the quick tests pass in what it unpacks to.
+test-sdist: venv
+	rm -rf build/sdist && mkdir -p build/sdist && $(PIP) install build
+	$(PY) -m build -q --sdist -o build/sdist . && tar -x --strip-components 1 -C build/sdist -f build/sdist/topompi-*.tar.gz
+	TOPOMPI_SHARED_DATA=$(CURDIR)/../shared/data $(MAKE) -C build/sdist test
 
 # The part of the library's lines that the tests without MPI run; CONTRIBUTING.md has the number.
 coverage: venv

@@ -93,7 +93,7 @@ class Mapping:
 
     @classmethod
     def identity(cls, machine: Machine, size: int) -> Mapping:
-        """Make the mapping of rank r to slot r, which is the given order."""
+        """Make the mapping of rank r to slot r: hosts are filled one after the other, in the machine's order."""
         return cls.of(np.arange(size), machine.hosts, machine.slots)
 
     @property

@@ -115,12 +115,13 @@ class Cube:
 
     @classmethod
     def over(cls, order: Integers, *, reverse: bool = False, head: int = -1) -> Cube:
-        """Assign the p ranks of an order to n corners; of the first 2 (p - n) ranks each two neighbours share a corner.
+        """Make a hypercube of p ranks with n corners, where n is the largest power of two up to p.
 
-        :param order: the ranks, shape (p,).
+        :param order: the ranks, shape (p,). Of the first 2 (p - n) ranks each two neighbours share a corner; each later
+            rank has a corner of its own.
         :param reverse: whether to number the corners with their bits reversed, so that dimension 0 joins ranks far
             apart in the order and the last dimension joins neighbours.
-        :param head: rank that must be a head; -1 for none.
+        :param head: rank that must exchange for its corner; -1 for none.
         """
         dimensions = len(order).bit_length() - 1
         folded = len(order) - (1 << dimensions)

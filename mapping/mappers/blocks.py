@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 # First and last temperature, in the unit that `_parts_stay` computes. At the first temperature ranks leave their
 # blocks, but parts of the graph stay together.
 HOT_SWING, COLD_SWING = 0.76, 0.41
-COARSE = 0.05  # fraction of the time in which the order of the blocks is annealed
+COARSE = 0.05  # share of the time spent on the order of the blocks; the rest anneals single ranks
 
 
 def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, seconds: float = 0.5) -> Mapping:

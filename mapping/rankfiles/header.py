@@ -124,13 +124,13 @@ class RankFile:
         return hosts, slots
 
     def check_digest(self, hosts: Sequence[str], slots: Sequence[int], digest: str, where: str) -> None:
-        """Refuse hosts and slots that do not match their digest or the machine.
+        """Check hosts and slots against their digest, the machine (if there is one) and the limit of ranks.
 
         :param hosts: names of the hosts.
         :param slots: number of slots of each host.
         :param digest: digest that the file contains.
         :param where: beginning of the message: file, or file and line.
-        :raises RankFileError: if one of them does not match.
+        :raises RankFileError: if they differ, or exceed the limit.
         """
         true = allocation_digest(hosts, np.array(slots, dtype=np.int64))
         if digest != true:

@@ -223,7 +223,8 @@ def analyse(schedule: Schedule, network: Network, block_bytes: int = 1, *, alpha
     :param block_bytes: bytes per block.
     :param alpha: start-up time of a message in seconds, for the bounds; 0 to count bytes only.
     :raises ValueError: if the network has another number of ranks, or lacks a route that the schedule needs.
-    Cost: a sort of the rows times the links of a route; memory for the routes of about 2^17 messages, or of one step.
+
+    Cost: a sort of (rows x links of a route) entries; memory for the routes of about 2^17 messages, or of one step.
     """
     messages = messages_of(schedule)
     check_routes(messages, schedule, network)

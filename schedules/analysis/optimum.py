@@ -245,9 +245,9 @@ def _allreduce(graph: Graph) -> Certificate:
 
 
 def _of_partition(graph: Graph, parts: Integers) -> Certificate:
-    """The proof by several sets: each byte crosses their borders twice as often as there are sets less one."""
+    """The proof by s sets: each byte crosses their borders 2 (s - 1) times."""
     parts = parts.copy()
-    parts[: graph.hosts][parts[: graph.hosts] < 0] = graph.vertices  # hosts in no set are one more
+    parts[: graph.hosts][parts[: graph.hosts] < 0] = graph.vertices  # hosts in no set form one further set
     numbers = np.unique(parts[: graph.hosts])
     switches = np.arange(graph.vertices) >= graph.hosts
     parts[switches & ~np.isin(parts, numbers)] = -1

@@ -30,7 +30,7 @@ class Lanes:
 
     @cached_property
     def number(self) -> int:
-        """Number of lanes."""
+        """Number of lanes: the ranks of the lower median host."""
         sizes = np.bincount(self.network.rank_host)
         return int(np.sort(sizes)[(len(sizes) - 1) // 2])
 

@@ -173,7 +173,7 @@ class Inside(Phase):
         hosts: ArrayLike | None = None,
         before: bool = False,
     ) -> Inside:
-        """Make a stage with as many steps as its blocks need.
+        """Make a stage with segments + steps of the exchange + 1 steps, which have room for all segments.
 
         :param vector: the vector of the call.
         :param make: function that returns sender, receiver and lane of each transfer, see `Inside`.

@@ -128,13 +128,13 @@ class Memory:
 
 
 def laid(size: Integers, index: NDArray[np.intp], keys: tuple[Integers, ...], once: bool, start: int) -> Laid:
-    """Lay blocks side by side in the order of some keys.
+    """Give each edge's block a place in scratch memory: blocks stand side by side, sorted by keys.
 
-    :param size: units of each edge, shape (edges,).
+    :param size: units of each edge's block, shape (edges,).
     :param index: edges whose blocks are laid.
     :param keys: keys of all edges, the first one counts most.
-    :param once: whether edges that differ in the last key only share one copy.
-    :param start: first unit.
+    :param once: whether edges that differ in nothing but the last key share one copy.
+    :param start: unit at which the first block begins.
     """
     index = index[np.lexsort([key[index] for key in reversed(keys)])]
     new = opens(*(key[index] for key in (keys[:-1] if once else keys)))

@@ -140,7 +140,7 @@ class _Evidence:
         self.near = Counter(frozenset(words) for words in groups.values() if len(words) > 1 and is_near(words))
 
     def is_sure(self, prefix: str) -> bool:
-        """Whether the last words are devices."""
+        """Whether the words after ``prefix`` are certainly names of devices, not parts of host names."""
         words = self.groups[prefix]
         same, near = self.sets[frozenset(words)], self.near[frozenset(words)]
         if prefix in self.hosts and all(self.known[word] > 1 for word in words):

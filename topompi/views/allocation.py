@@ -42,8 +42,8 @@ def allocation_of(
 ) -> Allocation:
     """Choose hosts and slots: those of the arguments, else of the Slurm job, else the first hosts of the fabric.
 
-    If no slots are given, the ranks are distributed evenly over all hosts, in blocks of consecutive ranks; but if a
-    host is named several times, each host has one slot per occurrence.
+    If there are no slots, the ranks are spread evenly over the chosen hosts, in blocks of consecutive ranks; but if a
+    host is named k times, it has k slots.
 
     :param ranks: number of ranks that need a slot.
     :param all_hosts: names of the fabric's hosts, in its order.

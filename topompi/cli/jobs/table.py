@@ -19,7 +19,7 @@ PLACES = {"average_hops": "hops", "percent": "share", "partners": "partners"}
 
 
 def print_workload(workload: Workload, cluster: Cluster) -> None:
-    """Print the numbers of read and skipped jobs, of the cluster's nodes, leaves and pods, and of the log's own nodes.
+    """Print numbers of jobs read and left out, the cluster's nodes, leaves and pods, the log's machine, and notes.
 
     :param workload: jobs of the log.
     :param cluster: the simulated cluster.

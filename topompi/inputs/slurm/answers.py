@@ -84,7 +84,7 @@ def documents(text: InputFile) -> list[Document]:
     """Parse the objects of an answer, of which there are several if the command asked several clusters.
 
     :param text: the answer.
-    :raises TopompiError: the text's ``error``, if it is neither JSON nor YAML, with the line.
+    :raises TopompiError: of the class ``text.error``, with the line, if the answer is neither JSON nor YAML.
     """
     data, found, at, cluster = text.data(), list[Document](), 0, ""
     for match in [*_CUT.finditer(data), None]:

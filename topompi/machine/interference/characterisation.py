@@ -109,7 +109,7 @@ def characterise(
     ends = hosts[graph.sources], hosts[graph.targets]
     nbytes = graph.volume.astype(np.float64)
     carried = None if tables is None else tables.loads(*ends, nbytes)
-    # Loads of 1 s are those of every time but for a factor.
+    # Without a time 1 s stands in for it; the fields that depend on the time become None below.
     loads = [_load(levels, level, hosts, (*ends, nbytes), seconds or 1.0, carried) for level in range(len(levels))]
     if seconds is None:
         loads = [replace(one, injection=None, usage=None, busiest_cut=None, busiest_link=None) for one in loads]

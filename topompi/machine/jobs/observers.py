@@ -102,7 +102,7 @@ class PlacementCheck(Observer):
         self._allocator, self._others = allocator, SlotOccupancy(cluster)
 
     def started(self, job: int, situation: Situation) -> None:
-        """Compare the placement with the slots of the other jobs.
+        """Check that the job got as many slots as it needs, none of them closed or held by another job.
 
         :raises AllocationError: if the placement is wrong.
         """

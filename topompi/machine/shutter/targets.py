@@ -101,7 +101,7 @@ def start_of_process(pid: int) -> int | None:
 
 
 def processes_by_group() -> dict[tuple[str, int], list[int]]:
-    """Return the processes of each process group, session and parent of the node. Cost: a file read per process."""
+    """Return this node's processes by process group, session and parent. Cost: a file read per process."""
     found: dict[tuple[str, int], list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         if line := kernel_bytes(f"/proc/{name}/stat"):

@@ -36,7 +36,7 @@ def running_now(notes: list[str] | None = None, cluster: str | None = None) -> l
 
 
 def nodes_now(cluster: str | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Ask ``sinfo`` for the nodes that could take a job, and for those that could not; errors as in `running_now`.
+    """Ask ``sinfo`` for the idle nodes that a job could get now, and for all others; errors as in `running_now`.
 
     :param cluster: name of the cluster to ask; None for this machine's.
     """

@@ -158,7 +158,7 @@ class Route:
 
     @cached_property
     def to_exchange(self) -> dict[int, int]:
-        """Number of blocks that this rank receives in the second stage, by sending carrier of another host."""
+        """For each carrier on another host, the number of blocks that it sends to this rank in the second stage."""
         many = len(self._near)
         carriers = [self._carrier(host, self._hosts.places(host, self._host)[0]) for host in self._from]
         return {rank: many * len(self._ranks(host)) for rank, host in zip(carriers, self._from, strict=True)}

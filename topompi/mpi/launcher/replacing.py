@@ -134,7 +134,7 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module spec of ``mpi4py.MPI``; None for other modules."""
+        """At the first import of ``mpi4py.MPI``, remove this hook and return the true spec, whose loader calls ``then`` after it."""
         if name != NAME:
             return None
         sys.meta_path.remove(self)

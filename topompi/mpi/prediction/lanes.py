@@ -43,15 +43,15 @@ class LaneCosts:
     def seconds(
         self, collective: str, across: Across, model: Model, nbytes: int, root: int, blocks: int | None
     ) -> float:
-        """The predicted seconds of a call.
+        """Predict the seconds of a collective that runs in lanes.
 
         :param collective: name of the collective: bcast, reduce or allreduce.
         :param across: algorithm between the hosts, which each lane runs for its part of the vector.
         :param model: start-up and per-byte costs of messages.
         :param nbytes: bytes of the vector.
         :param root: the root of a rooted collective, else 0.
-        :param blocks: number of segments into which the vector is divided; 1 if it is None. If ``across`` is a
-            pipeline, number of its blocks; if it is None, the pipeline chooses the number.
+        :param blocks: segments of the vector, None for 1; if ``across`` is a pipeline, the number of its blocks, None for
+            the pipeline's own choice.
 
         Cost: one evaluation of ``schedules.analysis.cost`` with one rank per host, two if there are several segments.
         """

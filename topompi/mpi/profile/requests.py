@@ -24,7 +24,7 @@ class Prequest(MPI.Prequest):
 
     @classmethod
     def Startall(cls, requests: list[MPI.Prequest]) -> None:
-        """Start all requests, and call the function ``count`` of each one that has one."""
+        """Start all requests, then call ``count()`` of each request that has this attribute."""
         _Native.Startall(requests)
         for request in requests:
             getattr(request, "count", _nothing)()

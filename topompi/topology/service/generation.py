@@ -133,7 +133,7 @@ class Generation:
         """Restrict the routes to some hosts, in the order in which their names first occur.
 
         :param names: host names, which may occur several times; None for all hosts.
-        :raises HostError: if names match no host; the message contains these names.
+        :raises HostError: if any name matches no host; the message has the first of them.
         """
         if names is None:
             return self.routes

@@ -71,7 +71,7 @@ class Service:
         _LOGGER.log(level, event, extra={"fields": fields})
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start a background task, which ends by itself or is cancelled."""
+        """Start a background task, and hold a reference to it until it is done."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

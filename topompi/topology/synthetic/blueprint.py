@@ -61,7 +61,7 @@ class Cables(NamedTuple):
 
 
 def cables(first: ArrayLike, second: ArrayLike, first_port: ArrayLike, second_port: ArrayLike, rate: float) -> Cables:
-    """Make cables from columns, arrays of any shapes that numpy broadcasts together, in row-major order.
+    """Make a cable for each element of four arrays, which numpy broadcasts to one shape, in row-major order.
 
     :param first: vertices at the first end.
     :param second: vertices at the second end.

@@ -151,7 +151,6 @@ class FabricPicture:
         """Return the width in pixels of a column in which the longest texts have room."""
         longest = max((len(self._label(node, WIDEST)[0]) for node in self.nodes), default=8)
         words = max((len(line) for number in range(len(self.nodes)) for line in self._host_lines(number)), default=8)
-        # The level with the most boxes decides (mostly the leaf switches); boxes of other levels may be wider.
         return min(WIDEST, max(NARROWEST, WIDER * LETTER * BOLD * longest + 16, LETTER * PLAIN * words + 14))
 
     def _depth(self) -> float:

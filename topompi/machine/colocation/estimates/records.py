@@ -122,7 +122,7 @@ def groups_of(records: Records, job: str) -> Groups:
     region, rank = records.region[mine], records.rank[mine]
     begins = (region == 0) & np.r_[True, region[:-1] != 0]
     shutter = np.cumsum(begins) - 1
-    shutter -= shutter[0]  # windows ahead of the first "before" are in a shutter of their own, which lacks windows
+    shutter -= shutter[0]  # windows ahead of the first "before" form an incomplete shutter, which is dropped
     order = np.lexsort((records.start[mine], rank, region, shutter))
     key = np.stack((shutter, region, rank))[:, order]
     first = np.r_[True, (key[:, 1:] != key[:, :-1]).any(axis=0)]

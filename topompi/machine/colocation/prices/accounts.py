@@ -316,7 +316,7 @@ class Ledger:
         """Return the account of each project, by name."""
         kinds = ("budget", "charge", "refund")
         sums: dict[str, dict[str, int]] = {}
-        for entry, *_ in self._entries():  # added here, because a sum of SQLite's has 64 bits
+        for entry, *_ in self._entries():  # summed in Python, because SQLite's sums overflow at 64 bits
             sums.setdefault(entry.project, dict.fromkeys(kinds, 0))[entry.kind] += entry.amount
         return [Balance(name, *(sums[name][kind] / UNIT for kind in kinds)) for name in sorted(sums)]
 

@@ -21,8 +21,9 @@ def check_halves(cluster: Cluster) -> None:
 
     :raises ColocationError: if a node has another number of slots.
     """
-    if (cluster.slots != HALVES).any():
-        raise ColocationError(f"{cluster.name}: expecting {HALVES} slots of each node, got {cluster.slots.max()}")
+    other = cluster.slots[cluster.slots != HALVES]
+    if other.size:
+        raise ColocationError(f"{cluster.name}: expecting {HALVES} slots of each node, got {other[0]}")
 
 
 class HalfOccupancy(SlotOccupancy):

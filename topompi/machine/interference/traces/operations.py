@@ -64,7 +64,7 @@ class Trace:
         return replace(self.ranks, hosts=mapping, amount=amount, **about)
 
     def computing(self, seconds: float) -> Trace:
-        """The same trace, in which each rank computes for these seconds, divided equally among its bursts."""
+        """The same trace with all bursts equally long, so that the mean rank computes for these seconds."""
         burst = self.ranks.kind == COMPUTE
         each = seconds * self.size / max(int(burst.sum()), 1)
         ranks = replace(self.ranks, amount=np.where(burst, each, self.ranks.amount))

@@ -72,8 +72,8 @@ class BestFit(_ByCount):
     """An allocator that takes nodes of the lowest subtree with enough free nodes; of several, that with the fewest.
 
     This is Slurm's topology/tree. A subtree is a leaf, a pod or the cluster. In the subtree, nodes are taken leaf by
-    leaf until the job has all of its nodes: the next leaf is the one whose free nodes exceed the number still missing
-    the least, or, if none has enough, the leaf with the most.
+    leaf until the job has all of its nodes: the next leaf is the fullest one that still has all missing nodes free, or,
+    if there is none, the leaf with the most free nodes.
     """
 
     name = "bestfit"
