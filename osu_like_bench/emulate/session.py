@@ -42,8 +42,8 @@ _NOISE = re.compile(r"^.*plm:ssh: Warning: setpgid\(.*\n?", re.M)
 class LaunchOptions:
     """The options with which a job is started on an emulated network.
 
-    :param mpi: key of ``PEERS``, an MPI library with a set of options; None for the library of ``python`` with its default
-        options.
+    :param mpi: key of ``PEERS``, an MPI library with a set of options; None for the library of ``python`` with its
+        default options.
     :param ranks: number of ranks; if it is None, as many as fit on all hosts.
     :param ppn: maximum number of ranks per host; ``3/1/4/2`` if hosts have different numbers, see ``rank_hosts``.
     :param order: order of the ranks over the hosts, see ``rank_hosts``.

@@ -134,7 +134,7 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """At the first import of ``mpi4py.MPI``, remove this hook and return the true spec, whose loader calls ``then`` after it."""
+        """Remove this hook at the first import of ``mpi4py.MPI``, and return a spec whose loader calls ``then``."""
         if name != NAME:
             return None
         sys.meta_path.remove(self)

@@ -50,7 +50,7 @@ class LaneCosts:
         :param model: start-up and per-byte costs of messages.
         :param nbytes: bytes of the vector.
         :param root: the root of a rooted collective, else 0.
-        :param blocks: segments of the vector, None for 1; if ``across`` is a pipeline, the number of its blocks, None for
+        :param blocks: segments of the vector, None for 1; if ``across`` is a pipeline, its number of blocks, None for
             the pipeline's own choice.
 
         Cost: one evaluation of ``schedules.analysis.cost`` with one rank per host, two if there are several segments.

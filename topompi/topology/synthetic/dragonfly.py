@@ -105,7 +105,7 @@ def dragonfly_plus(
 
 
 def group_of_switches(fabric: Fabric) -> Integers:
-    """The group of each switch of a generated dragonfly or Dragonfly+, read from its name ``group<n>/...``, shape (switches,).
+    """The group of each switch of a generated dragonfly, read from its name ``group<n>/...``, shape (switches,).
 
     :param fabric: the fabric, or a part of one.
     :raises FabricError: if a switch's name is not ``group<n>/...``.

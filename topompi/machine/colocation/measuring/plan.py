@@ -110,7 +110,7 @@ def programs_of(words: Sequence[str]) -> list[Program]:
 
 
 def pairs_of(names: Sequence[str], only: Sequence[str] = ()) -> list[Pair]:
-    """Return the pairs to measure: all, or those in ``only`` and each of their programs beside itself; in the order of names.
+    """Return the pairs to measure, in the order of names: all, or ``only`` and each of their programs beside itself.
 
     A program beside a second copy of itself is its compact mode, to which all of its speed-ups are relative.
 
