@@ -61,6 +61,8 @@ def read(file: GraphFile) -> Edges:
     first = int(ranks == set(range(1, len(ranks) + 1)))
     size = max(ranks) + 1 - first
     file.check_ranks(size)
+    if holes := sum(bool(word) and is_hole(word) for _, words in found.rows for word in words):
+        file.notes.append(f"{file.name}: cells without a number, taken as 0 bytes: {holes}")
     return replace(Edges.of_rows(file.name, _edges(file, found, first), size), exact=len(ranks) == size)
 
 
@@ -137,11 +139,11 @@ def _cells(file: GraphFile) -> Iterator[Row]:
 
 
 def _are_cells(rows: Sequence[Row], width: int) -> bool:
-    """Whether all rows have a width, and the first ones have cells of a matrix, but not holes alone."""
+    """Whether all rows have a width, the first ones have cells of a matrix, and any cell has a number."""
     if any(len(words) != width for _, words in rows):
         return False
-    first = [words for _, words in rows[:SMALL]]
-    return all(all(map(is_cell, words)) and not all(map(is_hole, words)) for words in first)
+    are_cells = all(is_cell(word) for _, words in rows[:SMALL] for word in words)
+    return are_cells and any(not is_hole(word) for _, words in rows for word in words)
 
 
 def _labels(words: Sequence[str], *, is_bare: bool = True) -> list[int]:

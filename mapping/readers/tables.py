@@ -55,11 +55,11 @@ def meaning(file: GraphFile, rows: Sequence[Sequence[str]]) -> str:
     values = _values(rows)
     ends = values[:, :2]
     most = file.size or current_limits().ranks
-    if np.isnan(values).any() or (ends != np.rint(ends)).any() or (ends < 0).any() or ends.max() > most:
+    if np.isnan(ends).any() or (ends != np.rint(ends)).any() or (ends < 0).any() or ends.max() > most:
         return MATRIX
     if file.size is not None and file.size != size:
         return LIST
-    form = LIST if _is_likely_list(values) else MATRIX
+    form = LIST if _is_likely_list(values) and not np.isnan(values).any() else MATRIX
     other = LIST if form == MATRIX else MATRIX
     file.notes.append(f"{file.name}: {size} lines of {size} numbers taken as a {form}; else --columns {other}")
     return form

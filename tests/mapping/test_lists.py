@@ -53,7 +53,7 @@ def spelled_matrices(draw, least=2, diagonal=True):
     cells = st.integers(1, 9).flatmap(lambda digit: st.sampled_from([0, digit, digit * 100, digit * 10**6]))
     matrix = np.array(draw(st.lists(cells, min_size=size * size, max_size=size * size))).reshape(size, size)
     matrix[np.arange(size), np.arange(size)] *= diagonal
-    assume(matrix.any(axis=1).all())
+    assume(matrix.any())
     form, mark = (
         draw(st.sampled_from(list(SPELLINGS.values()))),
         draw(st.sampled_from([" ", "\t", ",", ";", ", ", "|"])),
@@ -80,7 +80,7 @@ def test_a_matrix_is_one_matrix_in_every_spelling(tmp_path_factory, case):
     matrix, text, named = case
     edges, notes = read(tmp_path_factory.getbasetemp(), text)
     assert matrix_of(edges).tolist() == matrix.tolist()
-    assert not (named and notes)
+    assert not (named and [note for note in notes if "cells without a number" not in note])
 
 
 @examples(100)
