@@ -47,6 +47,7 @@ def why(
 ) -> None:
     """Say what topompi would run for a call where nothing has been measured, and why.
 
+    Times are predicted for the middle of the size's class, as in a job: 24K for 16K to 32K.
     The first row is the MPI library's own algorithm; without --library, it is the fastest among those that the known
     libraries would run. Below it is the default set: the algorithms that may run without a trial. The last line shows
     what a trial could find by the same model. With --rules, the first rule that matches and can run decides, and
@@ -76,7 +77,7 @@ def _print(facts: dict[str, Any]) -> None:
     from ...mpi.prediction.words import footnotes
 
     native = facts["native"]
-    print(f"{facts['operation']} of {facts['bytes']:,} bytes: {facts['job']}")
+    print(f"{facts['operation']} of {facts['bytes']:,} bytes, predicted at {facts['predicted_at']:,}: {facts['job']}")
     table = Table(box=None, pad_edge=False)
     for name in ("algorithm", "predicted (us)", "times as fast as native"):
         table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
-from ..selection.classes import Key, class_bytes
+from ..selection.classes import Key, middle_of
 from ..selection.selector import Selector
 from .common import Common
 
@@ -50,7 +50,8 @@ class OnTheNetwork:
         if key not in self._made:
             from ..prediction.untuned import predict
 
-            smallest, largest = class_bytes(key[1])
-            middle, runs = (smallest + largest + 1) // 2, partial(self._selector.runs, key)
-            self._made[key] = predict(self._predictor, key[0], middle, root, runs, commutative=not key[2].order)
+            runs = partial(self._selector.runs, key)
+            self._made[key] = predict(
+                self._predictor, key[0], middle_of(key[1]), root, runs, commutative=not key[2].order
+            )
         return self._made[key]

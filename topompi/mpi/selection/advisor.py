@@ -16,7 +16,7 @@ from ..prediction.machines import machine_from
 from ..prediction.predictor import PAIRWISE, Predictor
 from ..prediction.untuned import predict
 from .choice import Choice
-from .classes import Key, class_bytes
+from .classes import Key, class_bytes, middle_of
 from .judging import CLEAR, Verdict
 from .memory import Memory
 from .rules import Rules
@@ -72,8 +72,7 @@ class Advisor:
 
     def _answer(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
         method, number, needs = key
-        smallest, largest = class_bytes(number)
-        ruled = self.rules.choice(method, smallest, self.job, runs)
+        ruled = self.rules.choice(method, class_bytes(number)[0], self.job, runs)
         if ruled is not None:
             return ruled
         measures = measurable and self.tune in ("measure", "again")
@@ -85,7 +84,7 @@ class Advisor:
                 return self._contest(key, [verdict.algorithm], again=True)
             trials = "an earlier trial" if verdict.trials == 1 else f"{verdict.trials} earlier trials"
             return Choice(verdict.algorithm, f"{verdict.describe()}, in {trials}", verdict.seconds)
-        middle = (smallest + largest + 1) // 2
+        middle = middle_of(number)
         if measures:
             return self._contest(key, self.rivals(key, middle, root, runs))
         said = predict(self.predictor, method, middle, root, runs, commutative=not needs.order)

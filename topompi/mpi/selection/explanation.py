@@ -17,7 +17,7 @@ from ..prediction.predictor import Predictor
 from ..prediction.scope import unmodelled
 from ..prediction.untuned import predict
 from .choice import Choice
-from .classes import class_bytes, size_class
+from .classes import class_bytes, middle_of, size_class
 from .rules import Rules
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def explain(
     """The algorithm that would run for a call, and the reason, as a dictionary for JSON.
 
     The keys ``algorithm`` and ``reason`` are always present. If the cost model decides, and not a rule, there are also
+    ``predicted_at`` (the bytes for which times are predicted, as in a job: the middle of the class of sizes),
     ``native`` (the MPI library's algorithm and its predicted seconds, None if hosts have no route for it), ``default``
     (the algorithms that may run without a trial) and ``trial`` (the algorithm with the shortest predicted time of all).
 
@@ -60,15 +61,17 @@ def explain(
 
     predictor = Predictor(interface, library, model=machine_from(os.environ))
     ruled, said = _by_rules(rules, method, nbytes, interface)
-    found = predict(predictor, method, nbytes, root, runs, always_native=True)
+    middle = middle_of(size_class(nbytes))  # so does a communicator
+    found = predict(predictor, method, middle, root, runs, always_native=True)
     if found.native is None or ruled:
         choice = ruled or found
         return {"algorithm": choice.algorithm, "reason": "; ".join(filter(None, (choice.reason, said)))}
-    best = predictor.rank(method, nbytes, root, lambda name: runs(name) and not _joint(method, name))[0]
+    best = predictor.rank(method, middle, root, lambda name: runs(name) and not _joint(method, name))[0]
     known = found.native.seconds if isfinite(found.native.seconds) else None
     facts: dict[str, Any] = {
         "operation": method,
         "bytes": nbytes,
+        "predicted_at": middle,
         "job": interface.describe(),
         "native": {"algorithm": found.native.says, "seconds": known},
         "default": [{"algorithm": name, "seconds": seconds} for name, seconds in found.ours],
