@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from functools import cache
 
 import pytest
+import typer
 
 import topompi
 from docs import commandline
@@ -125,6 +127,17 @@ def test_one_word_names_a_fabric_and_the_variable_stands_for_it():
             names = {*one.opts, one.name}
             is_source = "--topology" in names or (one.param_type_name == "argument" and one.name == "source")
             assert is_source == (getattr(one, "envvar", None) == "TOPOMPI_TOPOLOGY"), (entry.words, names)
+
+
+@pytest.mark.parametrize("entry", commandline.commands("topompi"), ids=lambda entry: " ".join(entry.words[1:]))
+def test_an_option_with_one_value_is_refused_if_it_is_given_twice(entry):
+    """Click takes the last value, so that a user would get an answer to another question."""
+    for one in entry.command.params:
+        if one.param_type_name == "option" and not (one.is_flag or one.count):
+            words = [word for value in "12" for word in (one.opts[-1], value)]
+            refuses = pytest.raises(typer.BadParameter, match="expecting it once, got it 2 times")
+            with nullcontext() if one.multiple else refuses:
+                entry.command.make_parser(entry.context()).parse_args(words)
 
 
 @pytest.mark.parametrize("told", FORMER)

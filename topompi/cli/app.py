@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -69,8 +69,31 @@ def _command(name: str, place: str) -> Any:
     if not isinstance(found, typer.Typer):
         group = typer.Typer(add_completion=False)
         group.command(name=name)(found)
-    made = typer.main.get_command(group)
+    made: Any = typer.main.get_command(group)
     made.name = name
+    for one in (made, *getattr(made, "commands", {}).values()):
+        one.make_parser = _once(one.make_parser)
+    return made
+
+
+def _once(make_parser: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Make parsers of words that refuse an option with one value if it is given twice: click takes the last value."""
+
+    def made(ctx: Any) -> Any:
+        parser = make_parser(ctx)
+        parse_args = parser.parse_args
+
+        def parsed(args: list[str]) -> Any:
+            values, rest, order = parse_args(args)
+            for param in order:
+                is_one = not (param.multiple or param.count or param.is_flag) if param.opts[0][:1] == "-" else True
+                if is_one and order.count(param) > 1:
+                    raise typer.BadParameter(f"expecting it once, got it {order.count(param)} times", ctx, param)
+            return values, rest, order
+
+        parser.parse_args = parsed
+        return parser
+
     return made
 
 
