@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
@@ -73,6 +75,8 @@ def _command(name: str, place: str) -> Any:
     made.name = name
     for one in (made, *getattr(made, "commands", {}).values()):
         one.make_parser = _once(one.make_parser)
+        # Typer keeps the line breaks of a docstring, which are not where a terminal breaks lines.
+        one.help = one.help and re.sub(r"(?<!\n)\n(?=[^\n -])", " ", cleandoc(one.help))
     return made
 
 
