@@ -17,7 +17,7 @@ from ...errors import TopompiError
 from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, on_device, vector
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, CallSpec, Counts, Form
-from .handle import kept_of
+from .handle import lineage_of
 from .watchdog import call_site, watching
 
 __all__ = ["AgreementError", "checked"]
@@ -73,7 +73,7 @@ def checked(
 
     Cost: one allgather of objects, and p * p numbers on each of p ranks, which only debugging can afford.
     """
-    return _compared(comm, method, arguments, root, op) if kept_of(comm).checks else nullcontext()
+    return _compared(comm, method, arguments, root, op) if lineage_of(comm).checks else nullcontext()
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def _compared(comm: Any, method: str, arguments: tuple[Any, ...], root: int | No
     plain = NativeIntracomm(comm)
     rank, size = plain.Get_rank(), plain.Get_size()
     said = _described(Facts(method, root, None if op is None else _name(op)), arguments, rank, size)
-    with watching(kept_of(comm).checks, partial(_waits, said, call_site(), plain.Get_name(), rank, size)):
+    with watching(lineage_of(comm).checks, partial(_waits, said, call_site(), plain.Get_name(), rank, size)):
         _compare(plain.allgather(said))
         yield
 

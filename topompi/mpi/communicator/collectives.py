@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from time import perf_counter
 from typing import Any
 
@@ -11,16 +12,16 @@ from mpi4py import MPI
 from ..dispatch.calls import blocking, persistent
 from ..dispatch.choosing import choose, run_chosen, runner
 from ..dispatch.counters import counters
-from ..dispatch.parts import Parts
 from ..dispatch.reasons import why_ran
+from ..dispatch.state import State
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, NATIVE, Form, Needs
 from . import agreement
-from .handle import CALLS_SLOT, Handle, calls_of, kept_of
+from .handle import CALLS_SLOT, Handle, calls_of, lineage_of
 from .lifetime import Lifetime
-from .state import ALL, knows_natives, leave_all, working
+from .state import leave_all, working
 
-__all__ = ["Collectives"]
+__all__ = ["Collectives", "count_calls"]
 
 
 def run(comm: Handle, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None) -> None:
@@ -34,20 +35,16 @@ def run(comm: Handle, method: str, arguments: tuple[Any, ...], root: int | None,
     """
     calls = calls_of(comm)
     calls.made = calls.made or 1  # nobody has counted the call that made the table
-    if knows_natives(comm):
-        calls_of(comm).made -= 1  # because the call is made again in the next line, and counted there
-        getattr(Collectives, method)(comm, *arguments)  # not a method by which a derived class has replaced it
-        return
     state = working(comm)
     with agreement.checked(comm, method, arguments, root, op):
         _run_chosen(comm, state, method, arguments, root, op)
 
 
 def _run_chosen(
-    comm: Handle, state: Parts, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
+    comm: Handle, state: State, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
 ) -> None:
     spec, again = CALLS[method], None
-    if kept_of(comm).is_quick:
+    if lineage_of(comm).is_quick:
         again = _chosen_again(method, root, op)
     young = calls_of(comm).made <= state.native_calls
     choice, size = choose(state, spec, arguments, root, op, young=young)
@@ -69,7 +66,7 @@ def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[
     return call
 
 
-def _broadcast(state: Parts, obj: Any, root: int) -> Any:
+def _broadcast(state: State, obj: Any, root: int) -> Any:
     """Broadcast an object by the algorithm chosen for the size of its pickled bytes."""
     length, is_root = state.length, state.groups.rank == int(root)  # mpi4py takes any number
     pickled: Any = MPI.pickle.dumps(obj) if is_root else b""
@@ -117,7 +114,7 @@ def prepare(comm: Handle, method: str, arguments: tuple[Any, ...], info: MPI.Inf
 
 
 def _prepare_chosen(
-    state: Parts, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None, info: MPI.Info
+    state: State, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None, info: MPI.Info
 ) -> MPI.Prequest:
     name, spec = f"{method}_init", CALLS[method]
     state.calls.made += 1
@@ -150,8 +147,7 @@ class Collectives(Lifetime):
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast the root's object, pickled once, by the algorithm chosen for the size of the pickled bytes."""
-        known = kept_of(self).held is not None or knows_natives(self) or calls_of(self) is ALL
-        if known and calls_of(self).all:
+        if calls_of(self).all:
             return NativeIntracomm.bcast(self, obj, root)
         state = working(self)
         with agreement.checked(self, "bcast", (obj, root), root):
@@ -164,6 +160,31 @@ class Collectives(Lifetime):
     def exscan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
         """The combination, in rank order, of the objects of all ranks before this rank; None on rank 0."""
         return _combine(self, "Exscan", sendobj, op)
+
+
+_counted: list[str] = []  # names of the methods that count their calls
+
+
+def count_calls(count: Callable[[], None]) -> None:
+    """Let each blocking collective on buffers call a function first. Later calls of ``count_calls`` do nothing.
+
+    The shutter takes the number of calls for a program's progress.
+
+    :param count: the function, which counts one call.
+    """
+    if not _counted:
+        for name in CALLS:
+            setattr(Collectives, name, _counting(getattr(Collectives, name), count))
+            _counted.append(name)
+
+
+def _counting(method: Callable[..., None], count: Callable[[], None]) -> Callable[..., None]:
+    @wraps(method)
+    def call(comm: Collectives, *arguments: object, **named: object) -> None:
+        count()
+        method(comm, *arguments, **named)
+
+    return call
 
 
 for _spec in CALLS.values():

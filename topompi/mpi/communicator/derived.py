@@ -5,16 +5,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from ..dispatch.counters import counters
 from . import agreement
-from .handle import Handle, bare, is_null, kept_of
+from .handle import Handle, bare, is_null, keep, lineage_of, state_seen
 from .siblings import divide
 from .standin import is_derived
-from .state import inherit
+from .state import set_lineage
+
+if TYPE_CHECKING:
+    from ..dispatch.common import Common
 
 __all__ = ["CHILDREN", "FOUND", "adopt", "give_ours", "make_ours", "register"]
 
@@ -69,7 +72,7 @@ def register(native: type[MPI.Comm], ours: type[Any]) -> None:
     _kinds.append((native, ours))
 
 
-def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
+def adopt(comm: Any, parent: Any, same: bool = False, common: Common | None = None) -> Any:
     """Turn a communicator made by a call on ``parent`` into one of topompi, with its ranks' part of the topology.
 
     The ranks do not communicate. The part of the topology is computed at its first use.
@@ -77,6 +80,7 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     :param comm: the new communicator, of mpi4py's class or topompi's.
     :param parent: the communicator of topompi on which it was made.
     :param same: True if ``comm`` has the parent's ranks in the parent's order.
+    :param common: the state shared by communicators over the ranks of ``comm``; None if it is to be looked for.
     :returns: the communicator of topompi; ``comm`` itself if topompi has no class of its kind.
     """
     child: Any = comm if isinstance(comm, Handle) else _ours(comm)
@@ -84,11 +88,14 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
         return comm
     if is_null(child):
         return child
-    kept, theirs = kept_of(child), kept_of(parent)
-    kept.checks, kept.owns = theirs.checks, True
-    kept.origin = theirs.family
-    if isinstance(child, Handle) and (bequest := theirs.bequest) is not None:
-        inherit(child, bequest if same else bequest.of_some)
+    lineage = lineage_of(parent).child(state_seen(parent), same=same)
+    if not isinstance(child, Handle):  # an intercommunicator: what holds for one of its groups need not for both
+        lineage.only = None
+        keep(child, "_topompi_lineage", lineage)
+        return child
+    if lineage.common is None and lineage.origin is not None and isinstance(parent, Handle) and not same:
+        lineage.common = lineage.origin.over(child) if common is None else common
+    set_lineage(child, lineage)
     return child
 
 
@@ -125,7 +132,7 @@ def give_ours(kind: Any, name: str, owned: bool) -> None:
         ours = _ours(comm)
         if ours is None:
             return comm
-        kept_of(ours).owns = owned
+        lineage_of(ours).owned = owned
         return ours
 
     setattr(kind, name, classmethod(method))
@@ -148,15 +155,8 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
         if counters.enabled and name == "Create_intercomm":
             counters.count(name, 0, "native", "the MPI library's always")
         with agreement.checked(self, name, ()) if everyone else nullcontext():
-            made, cut = divide(self, name, call, args, kwargs) if parts else (call(self, *args, **kwargs), None)
-        child = adopt(made[0] if isinstance(made, tuple) else made, self, same)
-        if same:
-            cut = kept_of(self).cut
-        if cut is not None and not is_null(child):
-            kept = kept_of(child)
-            kept.cut = cut
-            if cut.common is not None and kept.inherited is None:
-                inherit(child, cut.common.bequest)
+            made, common = divide(self, name, call, args, kwargs) if parts else (call(self, *args, **kwargs), None)
+        child = adopt(made[0] if isinstance(made, tuple) else made, self, same, common)
         return (child, *made[1:]) if isinstance(made, tuple) else child
 
     setattr(kind, name, method)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..dispatch.parts import attached
+from ..dispatch.state import attached
 from ..execution.native import (
     NativeCartcomm,
     NativeDistgraphcomm,
@@ -78,7 +78,7 @@ class Distgraphcomm(Topocomm, NativeDistgraphcomm):
 class Intercomm(NativeIntercomm, metaclass=StandIn):
     """An intercommunicator: the MPI library runs its collectives, and ``Merge`` makes an ``Intracomm``."""
 
-    __slots__ = ("_topompi_kept",)
+    __slots__ = ("_topompi_lineage",)
 
     def Merge(self, high: bool = False) -> Intracomm:
         """A communicator of both groups; its topology is found at its first use."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from ..dispatch.parts import attached, detach
+from ..dispatch.state import attached, detach
 from ..execution.native import NativeIntracomm
-from .handle import Handle, bare, is_null, kept_of, launched
+from .handle import Handle, bare, is_null, launched, lineage_of, state_seen
 from .state import begin, share
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ class Lifetime(Handle):
         """
         if is_null(self) or self is MPI.COMM_WORLD or self is MPI.COMM_SELF:
             return
-        kept = kept_of(self)
-        if kept.lasts:
+        lineage = lineage_of(self)
+        if lineage.lasts:
             super().free()  # for MPI.COMM_WORLD and COMM_SELF this only makes the handle null
-        elif kept.owns:
+        elif lineage.owned:
             Lifetime.Free(self)
         elif (state := attached(self)) is not None:
             state.free()
@@ -106,8 +106,7 @@ def _release(comm: Handle) -> None:
     MPI refuses to free predefined communicators. A state that only another handle has seen is freed by MPI's attribute
     callback, together with the communicator.
     """
-    kept = kept_of(comm)
-    if is_null(comm) or (kept.held is None if kept.owns else comm in PREDEFINED.values()):
+    if is_null(comm) or (state_seen(comm) is None if lineage_of(comm).owned else comm in PREDEFINED.values()):
         return
     detach(comm)
 

@@ -15,7 +15,7 @@ from ..dispatch.counters import counters
 from ..execution.native import NativeTopocomm
 from ..execution.specs import NEIGHBOUR_CALLS
 from . import agreement
-from .handle import Handle, calls_of, kept_of, plain
+from .handle import Handle, calls_of, plain, state_seen
 from .state import working
 
 __all__ = ["known_to", "take_neighbours"]
@@ -91,8 +91,8 @@ def _persistent(name: str) -> Callable[..., Any]:
 
 def known_to(comm: Any) -> Any:
     """The neighbourhood collectives of a communicator; None if it has made none yet, or is one of mpi4py's."""
-    held = kept_of(comm).held if isinstance(comm, Handle) else None
-    return None if held is None else held.neighbours
+    state = state_seen(comm) if isinstance(comm, Handle) else None
+    return None if state is None else state.neighbours
 
 
 def _left(comm: Any) -> bool:

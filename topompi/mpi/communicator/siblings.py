@@ -11,10 +11,10 @@ import numpy as np
 from mpi4py import MPI
 
 from ..execution.native import NativeCartcomm, NativeIntracomm
-from .handle import kept_of
+from .handle import origin_of
 
 if TYPE_CHECKING:
-    from ..dispatch.origin import Cut, Origin
+    from ..dispatch.common import Common
 
 __all__ = ["divide"]
 
@@ -22,11 +22,13 @@ ROW = Struct("3i")  # a rank's color, key, and number in the topology
 Call = Callable[..., Any]
 
 
-def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Cut | None]:
-    """Split a communicator by ``Split`` or ``Sub``; return mpi4py's new communicator, and a record of the split.
+def divide(
+    parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Common | None]:
+    """Split a communicator by ``Split`` or ``Sub``; return mpi4py's new communicator, and the state of its ranks.
 
-    The record has the ranks of all communicators that the split makes, which are called siblings. It is None if no
-    choice of an algorithm depends on siblings; then only the MPI library's method is called.
+    The state knows all communicators that the split makes, which are called siblings. It is None if no choice of an
+    algorithm depends on siblings; then only the MPI library's method is called.
 
     :param parent: the communicator of topompi that is split.
     :param name: name of the method, ``Split`` or ``Sub``.
@@ -34,16 +36,17 @@ def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: di
     :param args: positional arguments of the call.
     :param kwargs: keyword arguments of the call.
     """
-    origin: Origin | None = kept_of(parent).family
+    origin = origin_of(parent)
     if origin is None or not origin.minds_siblings:
         return call(parent, *args, **kwargs), None
     if name == "Split":
         return _split(parent, origin, call, *args, **kwargs)
     made = call(parent, *args, **kwargs)
-    return made, origin.cut_by(_rows_of_grids(parent, origin, *args, **kwargs))
+    parted = origin.split(_rows_of_grids(parent, origin, *args, **kwargs))
+    return made, None if parted is None else parted[1]
 
 
-def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0) -> tuple[Any, Cut | None]:
+def _split(parent: Any, origin: Common, call: Call, color: Any = 0, key: Any = 0) -> tuple[Any, Common | None]:
     """Split as an MPI library does, but keep the exchanged colors and keys: gather them, then ``Create`` the group.
 
     Cost: one allgather of 12 bytes per rank, and ``Create``.
@@ -55,13 +58,20 @@ def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0
     plain = NativeIntracomm(parent)
     rows = bytearray(ROW.size * plain.Get_size())
     plain.Allgather(row, rows)
-    cut = origin.cut_by(bytes(rows))
-    if cut is None:
+    parted = origin.split(bytes(rows))
+    if parted is None:
         return call(parent, color, key), None
-    return NativeIntracomm.Create(parent, cut.group), cut
+    ranks, common = parted
+    if common is None:
+        return NativeIntracomm.Create(parent, MPI.GROUP_EMPTY), None
+    group = origin.group_of(ranks)
+    try:
+        return NativeIntracomm.Create(parent, group), common
+    finally:
+        group.Free()
 
 
-def _rows_of_grids(cart: Any, origin: Origin, remain_dims: Any) -> bytes:
+def _rows_of_grids(cart: Any, origin: Common, remain_dims: Any) -> bytes:
     """The colors and keys that ranks would exchange to split a Cartesian grid by ``Sub``, computed from its extents."""
     dims, _, _ = NativeCartcomm.Get_topo(cart)
     table = np.zeros((MPI.Comm.Get_size(cart), 3), dtype=np.int32)

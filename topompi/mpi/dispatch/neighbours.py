@@ -33,7 +33,7 @@ from ..selection.trial import Contest, Trial
 from .choosing import ON_DEVICE, UNPLANNED, YOUNG
 
 if TYPE_CHECKING:
-    from .parts import Parts
+    from .state import State
 
 __all__ = ["Neighbours"]
 
@@ -95,7 +95,7 @@ class Neighbours:
     :param state: topompi's state of it.
     """
 
-    def __init__(self, topology: Any, state: Parts) -> None:
+    def __init__(self, topology: Any, state: State) -> None:
         self._state, self._ends = state, Ends.of(topology)
         self._leaves, self._comes = (one != MPI.PROC_NULL for one in (self._ends.destinations, self._ends.sources))
         self._calls = {True: 0, False: 0}

@@ -16,14 +16,14 @@ from ...execution.rankzero import from_rank_0
 from .. import agreement
 from ..agreement import AgreementError
 from ..derived import adopt
-from ..handle import Handle, is_null, kept_of
+from ..handle import Handle, is_null, lineage_of
 from ..state import working
 
 if TYPE_CHECKING:
     from ....mapping.graph import CommunicationGraph
     from ....topology import TopologyInterface
     from ...dispatch.common import Common
-    from ...dispatch.parts import Parts
+    from ...dispatch.state import State
     from .order import Aim, MappingReport, Solution
 
 __all__ = ["Reordering", "remap"]
@@ -225,13 +225,13 @@ def _made_on(
 def _reported(comm: Handle, name: str, made: Any, report: MappingReport) -> Any:
     """The given communicator as an object of topompi's class, to which the report is attached."""
     child = adopt(made, comm)
-    kept_of(child).report = report
+    lineage_of(child).report = report
     if counters.enabled:
         counters.count(name, 0, report.algorithm, report.describe())
     return child
 
 
-def _aimed(graph: CommunicationGraph, state: Parts) -> tuple[CommunicationGraph, Aim]:
+def _aimed(graph: CommunicationGraph, state: State) -> tuple[CommunicationGraph, Aim]:
     """The graph of a topology, and the aim of the search for an order of its ranks; not collective.
 
     If topompi may join the messages of neighbourhood collectives between hosts, the order is sought for those messages.
