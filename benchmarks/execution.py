@@ -18,8 +18,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from topompi.mpi.dispatch.common import Common
-from topompi.mpi.dispatch.lineage import Lineage
-from topompi.mpi.dispatch.state import State
+from topompi.mpi.dispatch.state import Lineage, State
 from topompi.mpi.execution import running
 from topompi.mpi.execution.executor import Executor
 from topompi.mpi.execution.timing import interleave, slowest, time_in_turn

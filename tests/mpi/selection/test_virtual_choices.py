@@ -6,9 +6,8 @@ from mpi4py import MPI
 from tests.selection.test_virtual_choices import SOURCE
 from topompi.mapping import place
 from topompi.mpi.dispatch.common import Common
-from topompi.mpi.dispatch.lineage import Lineage
 from topompi.mpi.dispatch.reasons import why_ran
-from topompi.mpi.dispatch.state import State
+from topompi.mpi.dispatch.state import Lineage, State
 from topompi.mpi.prediction.libraries import model_of
 from topompi.mpi.prediction.predictor import Predictor
 from topompi.mpi.prediction.scope import unmodelled

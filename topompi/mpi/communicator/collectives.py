@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -21,10 +21,13 @@ from .handle import CALLS_SLOT, Handle, calls_of, lineage_of
 from .lifetime import Lifetime
 from .state import leave_all, working
 
+if TYPE_CHECKING:
+    from ..execution.objects import Function
+
 __all__ = ["Collectives", "count_calls"]
 
 
-def run(comm: Handle, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None) -> None:
+def run(comm: Handle, method: str, arguments: tuple[object, ...], root: int | None, op: MPI.Op | None) -> None:
     """Choose an algorithm and run a call by it. If the user asked for checks or counters, check and count it.
 
     :param comm: the communicator.
@@ -41,7 +44,7 @@ def run(comm: Handle, method: str, arguments: tuple[Any, ...], root: int | None,
 
 
 def _run_chosen(
-    comm: Handle, state: State, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
+    comm: Handle, state: State, method: str, arguments: tuple[object, ...], root: int | None, op: MPI.Op | None
 ) -> None:
     spec, again = CALLS[method], None
     if lineage_of(comm).is_quick:
@@ -60,13 +63,13 @@ def _run_chosen(
 
 
 def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[..., None]:
-    def call(handle: Handle, *arguments: Any) -> None:
+    def call(handle: Handle, *arguments: object) -> None:
         run(handle, method, arguments, root, op)
 
     return call
 
 
-def _broadcast(state: State, obj: Any, root: int) -> Any:
+def _broadcast(state: State, obj: object, root: int) -> object:
     """Broadcast an object by the algorithm chosen for the size of its pickled bytes."""
     length, is_root = state.length, state.groups.rank == int(root)  # mpi4py takes any number
     pickled: Any = MPI.pickle.dumps(obj) if is_root else b""
@@ -83,7 +86,7 @@ def _broadcast(state: State, obj: Any, root: int) -> Any:
     return MPI.pickle.loads(pickled)
 
 
-def _combine(comm: Handle, method: str, sendobj: Any, op: Any) -> Any:
+def _combine(comm: Handle, method: str, sendobj: object, op: Function) -> object:
     """Reduce objects by the algorithm that is chosen without knowing their size. No trial times these calls."""
     name, state = method.lower(), working(comm)
     with agreement.checked(comm, name, (sendobj, op), None, op):
@@ -99,7 +102,7 @@ def _combine(comm: Handle, method: str, sendobj: Any, op: Any) -> Any:
         return objects.combine(state.executor, CALLS[method].collective, algorithm, sendobj, op)
 
 
-def prepare(comm: Handle, method: str, arguments: tuple[Any, ...], info: MPI.Info) -> MPI.Prequest:
+def prepare(comm: Handle, method: str, arguments: tuple[object, ...], info: MPI.Info) -> MPI.Prequest:
     """A persistent request of a collective: topompi's if a rule names a schedule, else the MPI library's.
 
     :param comm: the communicator.
@@ -107,14 +110,15 @@ def prepare(comm: Handle, method: str, arguments: tuple[Any, ...], info: MPI.Inf
     :param arguments: all arguments of the blocking call, in their order.
     :param info: hints for the MPI library.
     """
-    state, given = working(comm), dict(zip(CALLS[method].parameters, arguments, strict=True))
+    state = working(comm)
+    given: dict[str, Any] = dict(zip(CALLS[method].parameters, arguments, strict=True))
     root, op = given.get("root"), given.get("op")
     with agreement.checked(comm, f"{method}_init", arguments, root, op):
         return _prepare_chosen(state, method, arguments, root, op, info)
 
 
 def _prepare_chosen(
-    state: State, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None, info: MPI.Info
+    state: State, method: str, arguments: tuple[object, ...], root: int | None, op: MPI.Op | None, info: MPI.Info
 ) -> MPI.Prequest:
     name, spec = f"{method}_init", CALLS[method]
     state.calls.made += 1
@@ -145,7 +149,7 @@ class Collectives(Lifetime):
         """Wait for all ranks, as ``Barrier`` does."""
         Collectives.Barrier(self)
 
-    def bcast(self, obj: Any, root: int = 0) -> Any:
+    def bcast(self, obj: object, root: int = 0) -> object:
         """Broadcast the root's object, pickled once, by the algorithm chosen for the size of the pickled bytes."""
         if calls_of(self).all:
             return NativeIntracomm.bcast(self, obj, root)
@@ -153,11 +157,11 @@ class Collectives(Lifetime):
         with agreement.checked(self, "bcast", (obj, root), root):
             return _broadcast(state, obj, root)
 
-    def scan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
+    def scan(self, sendobj: object, op: Function = MPI.SUM) -> object:
         """The combination, in rank order, of the objects of all ranks up to and including this rank."""
         return _combine(self, "Scan", sendobj, op)
 
-    def exscan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
+    def exscan(self, sendobj: object, op: Function = MPI.SUM) -> object:
         """The combination, in rank order, of the objects of all ranks before this rank; None on rank 0."""
         return _combine(self, "Exscan", sendobj, op)
 

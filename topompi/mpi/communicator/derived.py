@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from ..dispatch.counters import counters
+from ..dispatch.state import Lineage
 from . import agreement
-from .handle import Handle, bare, is_null, keep, lineage_of, state_seen
+from .handle import Handle, bare, is_null, keep, lineage_of, origin_of, state_seen
 from .siblings import divide
 from .standin import is_derived
 from .state import set_lineage
@@ -58,10 +59,10 @@ FOUND = {
 PARTING = ("Split", "Sub")  # their new communicators are likely to run the same collectives at the same time
 SAME_RANKS = ("Dup", "Dup_with_info", "Clone", "Idup", "Idup_with_info")
 
-_kinds: list[tuple[type[MPI.Comm], type[Any]]] = []
+_kinds: list[tuple[type, type]] = []
 
 
-def register(native: type[MPI.Comm], ours: type[Any]) -> None:
+def register(native: type, ours: type) -> None:
     """Register topompi's class for a class of mpi4py.
 
     If the class of a communicator is derived from several registered classes, the one registered first counts.
@@ -72,7 +73,7 @@ def register(native: type[MPI.Comm], ours: type[Any]) -> None:
     _kinds.append((native, ours))
 
 
-def adopt(comm: Any, parent: Any, same: bool = False, common: Common | None = None) -> Any:
+def adopt(comm: MPI.Comm, parent: MPI.Comm, same: bool = False, common: Common | None = None) -> Any:
     """Turn a communicator made by a call on ``parent`` into one of topompi, with its ranks' part of the topology.
 
     The ranks do not communicate. The part of the topology is computed at its first use.
@@ -88,36 +89,57 @@ def adopt(comm: Any, parent: Any, same: bool = False, common: Common | None = No
         return comm
     if is_null(child):
         return child
-    lineage = lineage_of(parent).child(state_seen(parent), same=same)
-    if not isinstance(child, Handle):  # an intercommunicator: what holds for one of its groups need not for both
-        lineage.only = None
-        keep(child, "_topompi_lineage", lineage)
+    if not isinstance(child, Handle):
+        keep(child, "_topompi_lineage", Lineage(origin_of(parent), policy=lineage_of(parent).policy, owned=True))
         return child
-    if lineage.common is None and lineage.origin is not None and isinstance(parent, Handle) and not same:
-        lineage.common = lineage.origin.over(child) if common is None else common
+    lineage = _passed_on(parent, same)
+    if common is not None:
+        lineage.common = common
+    elif lineage.origin is not None and not same and isinstance(parent, Handle):
+        lineage.common = lineage.origin.over(child)
     set_lineage(child, lineage)
     return child
 
 
-def _ours(comm: Any) -> Any:
+def _passed_on(parent: MPI.Comm, same: bool) -> Lineage:
+    """The lineage of a communicator made on ``parent``; without ``common``, unless it has the same ranks.
+
+    All ranks take over equal values, because making a communicator is a collective call of the parent, which comes
+    between the same two other collective calls on every rank.
+    """
+    theirs, state = lineage_of(parent), state_seen(parent)
+    made = Lineage(origin_of(parent), policy=theirs.policy, owned=True)
+    live = state if state is not None and state.usable else None
+    common = theirs.common if live is None else live.common
+    if not same:  # what the parent has chosen for all calls on its own ranks need not be valid on some of them
+        made.only = common.only if common is not None and common.begun else theirs.only
+    elif live is None:
+        made.common, made.only, made.chosen, made.shared = common, theirs.only, theirs.chosen, theirs.shared
+    else:
+        made.common, made.only = common, live.only
+        made.chosen, made.shared = live.chosen.copy(), live.executor.shared.copy()
+    return made
+
+
+def _ours(comm: MPI.Comm) -> Any:
     """The communicator as an object of one of topompi's classes; None if no class fits.
 
     If the given object is of mpi4py's class, the result is a second object for the same communicator.
     """
-    given: Any = type(comm)
-    kind: Any = _kind_of(given)
+    given = type(comm)
+    kind = _kind_of(given)
     if kind is None:
         return None
     return comm if is_derived(given, kind) else bare(kind, comm)
 
 
 @functools.cache
-def _kind_of(given: Any) -> type[Any] | None:
+def _kind_of(given: type) -> type | None:
     """The class of topompi for a class of mpi4py or topompi; None if none fits. All are registered at import."""
     return next((ours for native, ours in _kinds if issubclass(given, native)), None)
 
 
-def give_ours(kind: Any, name: str, owned: bool) -> None:
+def give_ours(kind: type, name: str, owned: bool) -> None:
     """Replace a class method that returns a communicator, so that it returns one of topompi's classes.
 
     :param kind: the class of topompi that inherits the method from mpi4py's class.
@@ -127,7 +149,7 @@ def give_ours(kind: Any, name: str, owned: bool) -> None:
     native = next(base.__dict__[name] for base in kind.__mro__ if name in base.__dict__)
 
     @functools.wraps(native.__func__)
-    def method(cls: type, *args: Any, **kwargs: Any) -> Any:
+    def method(cls: type, *args: object, **kwargs: object) -> object:
         comm = native.__get__(None, cls)(*args, **kwargs)
         ours = _ours(comm)
         if ours is None:
@@ -149,7 +171,7 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
     parts, same = name in PARTING, name in SAME_RANKS
 
     @functools.wraps(call)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: MPI.Intracomm, *args: object, **kwargs: object) -> object:
         if not isinstance(self, Handle):  # mpi4py's own communicator, on which topompi's method was called
             return call(self, *args, **kwargs)
         if counters.enabled and name == "Create_intercomm":

@@ -7,12 +7,13 @@ add four slots with a prefix to mpi4py's names, and nothing else; all else that 
 from __future__ import annotations
 
 import functools
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from ..dispatch.calls import Calls
-from ..dispatch.lineage import Lineage
+from ..dispatch.state import Lineage
 from ..execution.native import NATIVE_KINDS, NativeIntracomm
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Handle(NativeIntracomm):
     _topompi_recorded: object  # not typed, because its room stands on this one
 
 
-CALLS_SLOT: Any = vars(Handle)["_topompi_calls"]
+CALLS_SLOT: MemberDescriptorType = vars(Handle)["_topompi_calls"]
 
 
 def calls_of(comm: Handle) -> Calls:
@@ -109,7 +110,7 @@ def origin_of(comm: object) -> Common | None:
 
 def launched() -> Handle | None:
     """Topompi's communicator that the launcher has put in place of MPI.COMM_WORLD; None if no launcher runs."""
-    world: Any = MPI.COMM_WORLD
+    world = MPI.COMM_WORLD
     return world if isinstance(world, Handle) else None
 
 
@@ -119,20 +120,19 @@ def is_null(comm: MPI.Comm) -> bool:
 
 
 @functools.cache
-def native_of(kind: Any) -> Any:
+def native_of(kind: type) -> Any:
     """The first of mpi4py's own classes among the bases of a class."""
     return next(  # ``is``, because topompi's classes may compare equal to mpi4py's
         base for base in kind.__mro__ if any(base is one for one in NATIVE_KINDS)
     )
 
 
-def plain(comm: Any) -> Any:
+def plain(comm: MPI.Comm) -> Any:
     """A second handle of a communicator, of mpi4py's own class, whose methods no user's class has replaced."""
-    kind: Any = type(comm)
-    return native_of(kind)(comm)
+    return native_of(type(comm))(comm)
 
 
-def bare(kind: Any, comm: MPI.Comm | None) -> Any:
+def bare(kind: type, comm: MPI.Comm | None) -> Any:
     """A handle without topology and state, made in the way of mpi4py's own class.
 
     :param kind: class of the handle.

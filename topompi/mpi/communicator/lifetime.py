@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
@@ -92,7 +92,7 @@ class Lifetime(Handle):
         if (state := attached(self)) is not None:
             state.groups.revoke()
 
-    def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
+    def __reduce__(self) -> str | tuple[Callable[..., object], tuple[object, ...]]:
         """Pickle predefined communicators by name; refuse all others, as mpi4py does."""
         for name, predefined in PREDEFINED.items():
             if self == predefined:
@@ -113,7 +113,7 @@ def _release(comm: Handle) -> None:
 
 def _named(kind: type[Handle], name: str) -> Handle:
     """A new handle of the predefined communicator of this name: the unpickled form of a user's handle."""
-    now: Any = getattr(MPI, name)
+    now = getattr(MPI, name)
     handle: Handle = bare(kind, now)
     share(handle, now)
     return handle
@@ -124,7 +124,7 @@ def pickle_by_name() -> None:
     copyreg.pickle(NativeIntracomm, _reduced)
 
 
-def _reduced(comm: MPI.Intracomm) -> Any:
+def _reduced(comm: MPI.Intracomm) -> str | tuple[object, ...]:
     """The function and arguments that make a handle when it is unpickled, as ``__reduce__`` returns them.
 
     For a predefined communicator these look up its name. For any other one, mpi4py's ``__reduce__`` decides.

@@ -11,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..execution.native import NativeCartcomm, NativeIntracomm
-from .handle import origin_of
+from .handle import Handle, origin_of
 
 if TYPE_CHECKING:
     from ..dispatch.common import Common
@@ -23,7 +23,7 @@ Call = Callable[..., Any]
 
 
 def divide(
-    parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    parent: Handle, name: str, call: Call, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> tuple[Any, Common | None]:
     """Split a communicator by ``Split`` or ``Sub``; return mpi4py's new communicator, and the state of its ranks.
 
@@ -46,7 +46,7 @@ def divide(
     return made, None if parted is None else parted[1]
 
 
-def _split(parent: Any, origin: Common, call: Call, color: Any = 0, key: Any = 0) -> tuple[Any, Common | None]:
+def _split(parent: Handle, origin: Common, call: Call, color: Any = 0, key: Any = 0) -> tuple[Any, Common | None]:
     """Split as an MPI library does, but keep the exchanged colors and keys: gather them, then ``Create`` the group.
 
     Cost: one allgather of 12 bytes per rank, and ``Create``.

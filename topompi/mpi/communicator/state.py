@@ -13,8 +13,7 @@ from mpi4py import MPI
 from ..dispatch.calls import Calls
 from ..dispatch.common import Common
 from ..dispatch.counters import counters
-from ..dispatch.lineage import Lineage
-from ..dispatch.state import State, attach, attached
+from ..dispatch.state import Lineage, State, attach, attached
 from ..execution.native import NativeIntracomm
 from ..selection.policy import Policy
 from .discovery import find_topology

@@ -40,7 +40,7 @@ PAYS = 1 << 16
 def choose(
     state: State,
     spec: CallSpec,
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     root: int | None,
     op: MPI.Op | None,
     persistent: bool = False,
@@ -86,7 +86,7 @@ def choose(
 
 
 def _understood(
-    size: int, spec: CallSpec, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
+    size: int, spec: CallSpec, arguments: tuple[object, ...], root: int | None, op: MPI.Op | None
 ) -> int | None:
     """The bytes that a call moves; None if topompi cannot read the call, and leaves it to the MPI library."""
     if (root is not None and not 0 <= root < size) or (spec.reduces and not isinstance(op, MPI.Op)):
@@ -115,7 +115,7 @@ def run_chosen(
     state: State,
     spec: CallSpec,
     choice: Choice,
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     again: Callable[..., None] | None,
 ) -> str:
     """Run a call by the chosen algorithm, and put the function that runs it into a table, to serve identical calls.
@@ -198,7 +198,7 @@ def runner(state: State, method: str, algorithm: str) -> Run:
 def _timed(state: State, trial: Trial, run: Run) -> Run:
     """The function that runs a call of a trial after a barrier, and records its seconds on this rank."""
 
-    def call(handle: MPI.Intracomm, *arguments: Any) -> str | None:
+    def call(handle: MPI.Intracomm, *arguments: object) -> str | None:
         ran: list[str | None] = []
         trial.note(timed(state.groups.talks.meet, lambda: ran.append(run(handle, *arguments))))
         return ran[0]
@@ -214,7 +214,7 @@ def _tried(state: State, spec: CallSpec, choice: Choice, run: Run, again: Callab
     """
     trial, algorithm = choice.trial, choice.algorithm
 
-    def call(handle: MPI.Intracomm, *arguments: Any) -> None:
+    def call(handle: MPI.Intracomm, *arguments: object) -> None:
         if trial is None or trial.upcoming != algorithm:
             again(handle, *arguments)
         elif state.roll_call.hold(state.calls.made):

@@ -1,7 +1,9 @@
-"""The state that topompi keeps with a communicator: topology, sub-communicators, plans and choices."""
+"""How a communicator came to be, and the state that topompi keeps with it: sub-communicators, plans and choices."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +15,57 @@ from ..execution.groups import Groups
 from ..execution.specs import NATIVE
 from .calls import Calls
 from .common import Common
-from .lineage import Lineage
+from .counters import counters
 
 if TYPE_CHECKING:
     from ...topology import TopologyInterface
+    from ..execution.executor import Shared
     from ..execution.rollcall import RollCall
     from ..selection.choice import Choice
     from ..selection.classes import Key
+    from ..selection.policy import Policy
     from ..selection.selector import Selector
-    from .neighbours import Neighbours
 
-__all__ = ["State", "attach", "attached", "detach"]
+__all__ = ["Lineage", "State", "attach", "attached", "detach"]
+
+
+@dataclass(slots=True)
+class Lineage:
+    """How a communicator came to be, and the values that its state begins with.
+
+    :ivar origin: common state of the communicator from whose topology this one takes its ranks' part; None if it was
+        made from none of topompi's.
+    :ivar common: the state shared by communicators over the same ranks; None if it is not known yet.
+    :ivar only: the parent's single choice for every call, if it is valid here, too; None if there are several.
+    :ivar chosen: the final choices of a parent with the same ranks.
+    :ivar shared: the schedules that rank 0 had sent to all ranks of a parent with the same ranks.
+    :ivar policy: rank 0's settings; None if rank 0 has not been asked.
+    :ivar owned: True if ``free`` frees the communicator, because the user did not bring it.
+    :ivar lasts: True for handles of MPI.COMM_WORLD and MPI.COMM_SELF under the launcher: freeing them keeps the shared
+        state.
+    :ivar report: the report on the search for the order of the ranks, if they were re-ordered; not typed, because its
+        room stands on this one.
+    """
+
+    origin: Common | None = None
+    common: Common | None = None
+    only: Choice | None = None
+    chosen: Mapping[Key, Choice] = field(default_factory=dict)
+    shared: Shared = field(default_factory=dict)
+    policy: Policy | None = None
+    owned: bool = False
+    lasts: bool = False
+    report: object = None
+
+    @property
+    def checks(self) -> int:
+        """Seconds in a call after which the watchdog prints a line; 0 if calls are not checked."""
+        return 0 if self.policy is None else self.policy.checks
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether calls may run straight from the table of calls, because they are neither checked nor counted."""
+        return not self.checks and not counters.enabled
 
 
 class State:
@@ -41,7 +83,7 @@ class State:
     :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
     :ivar quick: whether calls are neither checked nor counted.
     :ivar only: the single choice for every call; None if there are several.
-    :ivar neighbours: the neighbourhood collectives; None until the first call of them.
+    :ivar neighbours: the ``Neighbours`` of a communicator with a topology; None until the first call of them.
     :ivar exchanges: number of sparse exchanges (``topompi.exchange``) so far, modulo 2.
     """
 
@@ -52,7 +94,7 @@ class State:
         self.executor = Executor(self.groups, lambda: common.network, common.plans, lineage.shared.copy())
         self.chosen = dict(lineage.chosen)
         self.length = np.zeros(1, dtype=np.int64)
-        self.neighbours: Neighbours | None = None
+        self.neighbours: Any = None  # not typed, because its module imports this one
         self.exchanges = 0
         self._heard: set[Key] = set()
         self._met = False
@@ -163,7 +205,7 @@ def _get_keyval() -> int:
 
 def attached(comm: MPI.Comm) -> State | None:
     """The state attached to a communicator; None if none is attached yet."""
-    state: Any = MPI.Comm.Get_attr(comm, _get_keyval())
+    state = MPI.Comm.Get_attr(comm, _get_keyval())
     return state if isinstance(state, State) else None
 
 

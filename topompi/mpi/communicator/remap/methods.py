@@ -85,7 +85,9 @@ class Reordering(Handle):
 
     __slots__ = ()
 
-    def Create_cart(self, dims: Sequence[int], periods: Any = None, reorder: bool = False) -> Any:
+    def Create_cart(
+        self, dims: Sequence[int], periods: Sequence[bool] | None = None, reorder: bool = False
+    ) -> MPI.Cartcomm:
         """A communicator with a Cartesian topology; with ``reorder`` its ranks are re-ordered for the network.
 
         The order is sought for equal messages between nearest neighbours in the grid. If the grid is smaller than the
@@ -96,7 +98,7 @@ class Reordering(Handle):
             return super().Create_cart(dims, periods, reorder)
         return _create_shared(self, "Create_cart", (dims, periods))
 
-    def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Any:
+    def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> MPI.Graphcomm:
         """A communicator with a graph topology; with ``reorder`` its ranks are re-ordered for the network.
 
         If the graph is smaller than the communicator, the other processes get ``MPI.COMM_NULL``; with ``reorder`` these
@@ -110,11 +112,11 @@ class Reordering(Handle):
         self,
         sources: Sequence[int],
         destinations: Sequence[int],
-        sourceweights: Any = None,
-        destweights: Any = None,
+        sourceweights: Sequence[int] | None = None,
+        destweights: Sequence[int] | None = None,
         info: MPI.Info = MPI.INFO_NULL,
         reorder: bool = False,
-    ) -> Any:
+    ) -> MPI.Distgraphcomm:
         """A communicator with a distributed graph topology, in which each rank specifies its own neighbours.
 
         With ``reorder`` the ranks are re-ordered for the network by the weights of the edges to their destinations,
@@ -133,10 +135,10 @@ class Reordering(Handle):
         sources: Sequence[int],
         degrees: Sequence[int],
         destinations: Sequence[int],
-        weights: Any = None,
+        weights: Sequence[int] | None = None,
         info: MPI.Info = MPI.INFO_NULL,
         reorder: bool = False,
-    ) -> Any:
+    ) -> MPI.Distgraphcomm:
         """A communicator with a distributed graph topology, in which each rank specifies any edges.
 
         With ``reorder`` the ranks are re-ordered for the network; the numbers in the edges are ranks of the result.
@@ -149,7 +151,7 @@ class Reordering(Handle):
         return _create_distributed(self, "Create_dist_graph", given, info)
 
 
-def _create_shared(comm: Handle, name: str, given: tuple[Any, ...]) -> Any:
+def _create_shared(comm: Handle, name: str, given: tuple[object, ...]) -> Any:
     """The communicator made by a method whose arguments are the same on all ranks."""
     from .neighbourhoods import SHARED
 
@@ -168,7 +170,7 @@ def _create_shared(comm: Handle, name: str, given: tuple[Any, ...]) -> Any:
     return _made_on(comm, plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
 
-def _create_distributed(comm: Handle, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
+def _create_distributed(comm: Handle, name: str, given: tuple[object, ...], info: MPI.Info) -> Any:
     """The communicator made by a method whose arguments differ by rank; new rank r takes old rank r's arguments.
 
     Cost in addition to ``remap``'s: one gather of all arguments, one message per rank.
@@ -194,7 +196,7 @@ def _create_distributed(comm: Handle, name: str, given: tuple[Any, ...], info: M
 
     solution = _solved(plain, name, working(comm).common, ask)
 
-    def make(on: MPI.Intracomm) -> Any:
+    def make(on: MPI.Intracomm) -> MPI.Comm:
         said: Any = understood
         if solution.new_rank is not None:
             of_my_rank = int(solution.new_rank[on.Get_rank()])
@@ -205,7 +207,7 @@ def _create_distributed(comm: Handle, name: str, given: tuple[Any, ...], info: M
 
 
 def _made_on(
-    comm: Handle, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], Any]
+    comm: Handle, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], MPI.Comm]
 ) -> Any:
     """The communicator that ``make`` makes from a re-ordered one, or from ``plain`` if the order stays.
 
@@ -222,7 +224,7 @@ def _made_on(
     return _reported(comm, name, made, solution.report)
 
 
-def _reported(comm: Handle, name: str, made: Any, report: MappingReport) -> Any:
+def _reported(comm: Handle, name: str, made: MPI.Comm, report: MappingReport) -> Any:
     """The given communicator as an object of topompi's class, to which the report is attached."""
     child = adopt(made, comm)
     lineage_of(child).report = report
