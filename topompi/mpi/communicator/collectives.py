@@ -7,6 +7,7 @@ from functools import wraps
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from mpi4py import MPI
 
 from ..dispatch.calls import blocking, persistent
@@ -17,9 +18,9 @@ from ..dispatch.state import State
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, NATIVE, Form, Needs
 from . import agreement
-from .handle import CALLS_SLOT, Handle, calls_of, lineage_of
+from .handle import CALLS_SLOT, Handle, calls_of
 from .lifetime import Lifetime
-from .state import leave_all, working
+from .state import working
 
 if TYPE_CHECKING:
     from ..execution.objects import Function
@@ -47,13 +48,13 @@ def _run_chosen(
     comm: Handle, state: State, method: str, arguments: tuple[object, ...], root: int | None, op: MPI.Op | None
 ) -> None:
     spec, again = CALLS[method], None
-    if lineage_of(comm).is_quick:
+    if state.quick:
         again = _chosen_again(method, root, op)
     young = calls_of(comm).made <= state.native_calls
     choice, size = choose(state, spec, arguments, root, op, young=young)
     if choice.always:
         state.only = choice
-        leave_all(comm, state)
+        state.leave_all()
     begin = perf_counter()
     ran = run_chosen(comm, state, spec, choice, arguments, again)
     if counters.enabled:
@@ -71,7 +72,7 @@ def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[
 
 def _broadcast(state: State, obj: object, root: int) -> object:
     """Broadcast an object by the algorithm chosen for the size of its pickled bytes."""
-    length, is_root = state.length, state.groups.rank == int(root)  # mpi4py takes any number
+    length, is_root = np.zeros(1, dtype=np.int64), state.groups.rank == int(root)  # mpi4py takes any number
     pickled: Any = MPI.pickle.dumps(obj) if is_root else b""
     length[0] = len(pickled)
     NativeIntracomm.Bcast(state.comm, length, root)

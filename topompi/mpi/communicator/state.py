@@ -23,7 +23,7 @@ from .starting import settings_of
 if TYPE_CHECKING:
     from ...topology import TopologyInterface
 
-__all__ = ["begin", "leave_all", "leave_to_library", "meet_once", "set_lineage", "share", "state_of", "working"]
+__all__ = ["begin", "leave_to_library", "meet_once", "set_lineage", "share", "state_of", "working"]
 
 ALL = Calls()  # table of calls for all communicators whose every call the MPI library runs
 ALL.all = True
@@ -110,18 +110,12 @@ def _made(comm: Handle) -> State:
 def _hold(comm: Handle, state: State) -> None:
     keep(comm, "_topompi_state", state)
     CALLS_SLOT.__set__(comm, state.calls)
-    leave_all(comm, state)
+    state.leave_all()
 
 
 def leave_to_library(comm: Handle) -> None:
     """Let the MPI library run every call on a communicator of one rank and on communicators made from it."""
     set_lineage(comm, Lineage(policy=Policy(), only=Policy.alone))
-
-
-def leave_all(comm: Handle, state: State) -> None:
-    """Leave every call to the MPI library until the state is freed, if the choice is the same for all calls."""
-    if state.usable and state.only and lineage_of(comm).is_quick:
-        state.calls.all = True
 
 
 def state_of(comm: Handle) -> State:

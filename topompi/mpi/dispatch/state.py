@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from mpi4py import MPI
 
 from ..execution.executor import Executor
@@ -80,7 +79,6 @@ class State:
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: the plans made so far, and everything that running them needs.
     :ivar chosen: the final choices of the selector, by class of calls.
-    :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
     :ivar quick: whether calls are neither checked nor counted.
     :ivar only: the single choice for every call; None if there are several.
     :ivar neighbours: the ``Neighbours`` of a communicator with a topology; None until the first call of them.
@@ -93,7 +91,6 @@ class State:
         self.groups = Groups(comm, common.hierarchy)
         self.executor = Executor(self.groups, lambda: common.network, common.plans, lineage.shared.copy())
         self.chosen = dict(lineage.chosen)
-        self.length = np.zeros(1, dtype=np.int64)
         self.neighbours: Any = None  # not typed, because its module imports this one
         self.exchanges = 0
         self._heard: set[Key] = set()
@@ -170,6 +167,10 @@ class State:
         if not self._met and self.common.policy.asks_for_requests:
             self._met = True
             self.comm.Barrier()
+
+    def leave_all(self) -> None:
+        """Leave every call to the MPI library until the state is freed, if the choice is the same for all calls."""
+        self.calls.all = self.usable and self.only is not None and self.quick
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:
         """The final choice for calls of a method and size; None if it is not made yet. Local: no communication."""
