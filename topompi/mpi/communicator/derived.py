@@ -126,7 +126,7 @@ def _ours(comm: MPI.Comm) -> Any:
 
     If the given object is of mpi4py's class, the result is a second object for the same communicator.
     """
-    given = type(comm)
+    given: type = type(comm)
     kind = _kind_of(given)
     if kind is None:
         return None
@@ -149,7 +149,7 @@ def give_ours(kind: type, name: str, owned: bool) -> None:
     native = next(base.__dict__[name] for base in kind.__mro__ if name in base.__dict__)
 
     @functools.wraps(native.__func__)
-    def method(cls: type, *args: object, **kwargs: object) -> object:
+    def method(cls: type, *args: Any, **kwargs: Any) -> Any:
         comm = native.__get__(None, cls)(*args, **kwargs)
         ours = _ours(comm)
         if ours is None:

@@ -129,7 +129,8 @@ def native_of(kind: type) -> Any:
 
 def plain(comm: MPI.Comm) -> Any:
     """A second handle of a communicator, of mpi4py's own class, whose methods no user's class has replaced."""
-    return native_of(type(comm))(comm)
+    kind: type = type(comm)
+    return native_of(kind)(comm)
 
 
 def bare(kind: type, comm: MPI.Comm | None) -> Any:

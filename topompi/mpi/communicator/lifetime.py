@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -124,7 +124,7 @@ def pickle_by_name() -> None:
     copyreg.pickle(NativeIntracomm, _reduced)
 
 
-def _reduced(comm: MPI.Intracomm) -> str | tuple[object, ...]:
+def _reduced(comm: MPI.Intracomm) -> Any:
     """The function and arguments that make a handle when it is unpickled, as ``__reduce__`` returns them.
 
     For a predefined communicator these look up its name. For any other one, mpi4py's ``__reduce__`` decides.

@@ -112,4 +112,5 @@ def _neighbours(comm: Handle) -> Neighbours:
         from ..dispatch.neighbours import Neighbours  # imports the cost model, and most programs have no neighbours
 
         state.neighbours = Neighbours(plain(comm), state)
-    return state.neighbours
+    made: Neighbours = state.neighbours
+    return made

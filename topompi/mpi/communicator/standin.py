@@ -74,7 +74,7 @@ def pickle_by_place(kinds: dict[str, StandIn]) -> None:
     """
     _named.update(kinds)
 
-    def reduced(kind: StandIn) -> str | tuple[Callable[..., object], tuple[str]]:
+    def reduced(kind: StandIn) -> str | tuple[Callable[..., StandIn], tuple[str]]:
         named = _named.get(kind.__name__) is kind and getattr(MPI, kind.__name__) is not kind
         return (_ours, (kind.__name__,)) if named else kind.__qualname__
 

@@ -85,9 +85,7 @@ class Reordering(Handle):
 
     __slots__ = ()
 
-    def Create_cart(
-        self, dims: Sequence[int], periods: Sequence[bool] | None = None, reorder: bool = False
-    ) -> MPI.Cartcomm:
+    def Create_cart(self, dims: Sequence[int], periods: Sequence[bool] | None = None, reorder: bool = False) -> Any:
         """A communicator with a Cartesian topology; with ``reorder`` its ranks are re-ordered for the network.
 
         The order is sought for equal messages between nearest neighbours in the grid. If the grid is smaller than the
@@ -98,7 +96,7 @@ class Reordering(Handle):
             return super().Create_cart(dims, periods, reorder)
         return _create_shared(self, "Create_cart", (dims, periods))
 
-    def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> MPI.Graphcomm:
+    def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Any:
         """A communicator with a graph topology; with ``reorder`` its ranks are re-ordered for the network.
 
         If the graph is smaller than the communicator, the other processes get ``MPI.COMM_NULL``; with ``reorder`` these
@@ -116,7 +114,7 @@ class Reordering(Handle):
         destweights: Sequence[int] | None = None,
         info: MPI.Info = MPI.INFO_NULL,
         reorder: bool = False,
-    ) -> MPI.Distgraphcomm:
+    ) -> Any:
         """A communicator with a distributed graph topology, in which each rank specifies its own neighbours.
 
         With ``reorder`` the ranks are re-ordered for the network by the weights of the edges to their destinations,
@@ -138,7 +136,7 @@ class Reordering(Handle):
         weights: Sequence[int] | None = None,
         info: MPI.Info = MPI.INFO_NULL,
         reorder: bool = False,
-    ) -> MPI.Distgraphcomm:
+    ) -> Any:
         """A communicator with a distributed graph topology, in which each rank specifies any edges.
 
         With ``reorder`` the ranks are re-ordered for the network; the numbers in the edges are ranks of the result.
@@ -196,7 +194,7 @@ def _create_distributed(comm: Handle, name: str, given: tuple[object, ...], info
 
     solution = _solved(plain, name, working(comm).common, ask)
 
-    def make(on: MPI.Intracomm) -> MPI.Comm:
+    def make(on: MPI.Intracomm) -> Any:
         said: Any = understood
         if solution.new_rank is not None:
             of_my_rank = int(solution.new_rank[on.Get_rank()])
