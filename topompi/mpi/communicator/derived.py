@@ -12,7 +12,7 @@ from mpi4py import MPI
 from ..dispatch.counters import counters
 from ..dispatch.state import Lineage
 from . import agreement
-from .handle import Handle, bare, is_null, keep, lineage_of, origin_of, state_seen
+from .handle import Handle, bare, is_null, keep, kept, lineage_of, origin_of, state_seen
 from .siblings import divide
 from .standin import is_derived
 from .state import set_lineage
@@ -87,7 +87,7 @@ def adopt(comm: MPI.Comm, parent: MPI.Comm, same: bool = False, common: Common |
     child: Any = comm if isinstance(comm, Handle) else _ours(comm)
     if child is None:
         return comm
-    if is_null(child):
+    if is_null(child) or kept(child, "_topompi_lineage") is not None:  # the latter if its ranks were re-ordered
         return child
     if not isinstance(child, Handle):
         keep(child, "_topompi_lineage", Lineage(origin_of(parent), policy=lineage_of(parent).policy, owned=True))
