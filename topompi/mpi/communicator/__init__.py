@@ -4,7 +4,7 @@
 make the state of a communicator, ``lifetime`` its making and freeing, and ``queries`` the public functions that say
 what topompi knows of it. ``collectives`` has the blocking and persistent calls that topompi's schedules can run,
 ``neighbours`` the neighbourhood collectives, and ``exchanging`` the sparse exchange; ``passing`` has the calls that the
-MPI library always runs. ``derived`` gives topompi's classes to communicators made from topompi's, ``siblings`` finds
+MPI library always runs. ``derived`` gives topompi's classes to communicators made from topompi's, and finds
 the communicators that one ``Split`` made, ``remap`` re-orders ranks, ``discovery`` finds the topology, and
 ``agreement`` checks that all ranks make the same call.
 
