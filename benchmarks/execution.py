@@ -18,7 +18,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from topompi.mpi.dispatch.common import Common
-from topompi.mpi.dispatch.parts import Parts
+from topompi.mpi.dispatch.state import Lineage, State
 from topompi.mpi.execution import running
 from topompi.mpi.execution.executor import Executor
 from topompi.mpi.execution.timing import interleave, slowest, time_in_turn
@@ -36,7 +36,8 @@ def executor_of(comm: MPI.Intracomm) -> Executor:
     size = comm.Get_size()
     fabric = load(f"xgft:2,{max(size // 2, 1)},2;1,1,1")
     hosts = [fabric.fabric.hosts[rank] for rank in range(size)]
-    return Parts(comm, Common(TopologyInterface.place(hosts, fabric.routes, virtual=True), Policy())).executor
+    interface = TopologyInterface.place(hosts, fabric.routes, virtual=True)
+    return State(comm, Common(lambda: interface, Policy()), Lineage()).executor
 
 
 def by_hand(comm: MPI.Intracomm, send: NDArray[np.uint8], receive: NDArray[np.uint8], shift: bool) -> Way:

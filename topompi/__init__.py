@@ -102,7 +102,7 @@ def __getattr__(name: str) -> "Any":
 
             record_from_environment()
         if os.environ.get("TOPOMPI_SHUTTER") == "1":
-            from .mpi.communicator.counted import count_calls
+            from .mpi.communicator.collectives import count_calls
 
             count_calls(import_module(".machine.shutter.published", __name__).count_call)
         found = globals()[name] = getattr(communicator, name)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from topompi.mpi.dispatch.parts import attached
+from topompi.mpi.dispatch.state import attached
 from topompi.mpi.execution.groups import ROLL_CALL
 from topompi.mpi.execution.rollcall import settle
 

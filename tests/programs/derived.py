@@ -15,6 +15,7 @@ import topompi
 import topompi.mpi.communicator
 import topompi.mpi.communicator.state
 from topompi.mpi.communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
+from topompi.mpi.dispatch.state import attached
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi
@@ -113,6 +114,17 @@ def test_children_are_ours_and_sit_where_their_ranks_sat(comm, name):
     works(child)
     child.Free()
     assert child == MPI.COMM_NULL
+
+
+@pytest.mark.parametrize("name", CHILDREN)
+def test_a_call_known_to_be_the_librarys_on_these_ranks_needs_no_state_of_a_further_communicator(name):
+    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, FABRIC.routes))
+    first, second = (CHILDREN[name][1](comm) for _ in range(2))
+    for child in (first, second):
+        child.Barrier()
+    assert attached(second) is None
+    for one in (first, second, comm):
+        one.Free()
 
 
 @pytest.mark.parametrize("name", CHILDREN)

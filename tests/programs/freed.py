@@ -3,7 +3,7 @@
 import numpy as np
 from mpi4py import MPI
 
-from topompi.mpi.dispatch.parts import attached
+from topompi.mpi.dispatch.state import attached
 
 world = MPI.COMM_WORLD  # topompi's
 odd = bool(world.rank % 2)

@@ -15,7 +15,7 @@ from mpi4py import MPI
 import topompi
 from topompi.mpi.communicator.state import state_of
 from topompi.mpi.dispatch import choosing
-from topompi.mpi.dispatch.parts import Parts
+from topompi.mpi.dispatch.state import State
 from topompi.mpi.selection.policy import Policy
 from topompi.topology import TopologyInterface, load
 
@@ -138,7 +138,7 @@ def resident():
 
 def living():
     gc.collect()
-    return sum(isinstance(one, Parts | MPI.Comm | MPI.Request | MPI.Group | MPI.Datatype) for one in gc.get_objects())
+    return sum(isinstance(one, State | MPI.Comm | MPI.Request | MPI.Group | MPI.Datatype) for one in gc.get_objects())
 
 
 def context():

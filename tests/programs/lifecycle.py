@@ -20,7 +20,7 @@ import topompi.mpi.communicator.discovery
 import topompi.mpi.execution.timing
 import topompi.mpi.selection.trial
 from topompi.errors import HostError, SourceError, TopompiError
-from topompi.mpi.communicator.handle import calls_of, kept_of
+from topompi.mpi.communicator.handle import calls_of
 from topompi.mpi.communicator.state import state_of
 from topompi.mpi.execution import running
 from topompi.mpi.execution.talks import Answers
@@ -109,7 +109,7 @@ def test_freeing_the_plain_handle_frees_ours():
     plain = WORLD.Dup()
     ours = topompi.Intracomm(plain, topology=SPEC, hosts=HOSTS)
     ours.Bcast(np.zeros(1))
-    state = kept_of(ours).held
+    state = state_of(ours)
     plain.Free()
     assert not state.usable
 

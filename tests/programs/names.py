@@ -10,7 +10,7 @@ from mpi4py import MPI
 from mpi4py.MPI import Cartcomm, Intracomm
 
 KINDS = [Intracomm, Cartcomm]
-if not hasattr(Intracomm, "_topompi_kept"):
+if not hasattr(Intracomm, "_topompi_lineage"):
     import topompi
 
     KINDS = [topompi.Intracomm, topompi.Cartcomm]

@@ -11,7 +11,6 @@ from mpi4py import MPI
 
 import topompi
 from tests.programs.derived import FABRIC, HOSTS, RANK, SIZE, WORLD
-from topompi.mpi.communicator.handle import kept_of
 from topompi.mpi.communicator.state import state_of
 from topompi.mpi.execution import running as planned
 from topompi.schedules.alltoall.joint import joint_steps
@@ -64,7 +63,7 @@ def test_a_communicator_knows_those_made_with_it(comm, name):
     true = groups_of(parent, child)
     if child == MPI.COMM_NULL:
         return
-    siblings = kept_of(child).siblings
+    siblings = state_of(child).common.siblings
     if len(true) < 2:
         assert siblings is None
         return
@@ -86,7 +85,7 @@ def test_exchanges_at_one_time_are_right(comm, name, algorithm):
     if child == MPI.COMM_NULL:
         return
     executor, size = state_of(child).executor, child.size
-    siblings = kept_of(child).siblings
+    siblings = state_of(child).common.siblings
     mine = "shift" if algorithm == "paced" and siblings and siblings.number == 1 else algorithm
     sent, received = np.arange(3 * size) + 100 * RANK, np.zeros((2, 3 * size), int)
     MPI.Intracomm(child).Alltoall(sent, received[0])
@@ -109,7 +108,7 @@ def test_exchanges_at_one_time_are_right(comm, name, algorithm):
 def test_each_runs_its_part_of_one_schedule(comm):
     """The steps that a communicator makes are those of the schedule for all of them."""
     child = comm.Split(RANK % 2, RANK)
-    siblings = kept_of(child).siblings
+    siblings = state_of(child).common.siblings
     if siblings is not None:
         together = joint_steps(siblings.network, siblings.groups)
         shared = state_of(child).executor.network.siblings
@@ -153,10 +152,8 @@ def test_a_split_like_an_earlier_one_shares_what_that_one_found_out(comm):
     first.Allreduce(np.ones(1), np.empty(1))
     again, grid_rows = comm.Split(RANK % 2, RANK), [grid(comm).Sub([False, True]) for _ in range(2)]
     if SIZE > 1:
-        assert kept_of(again).cut is kept_of(first).cut is not kept_of(other).cut
-        assert kept_of(grid_rows[0]).cut is kept_of(grid_rows[1]).cut
-        assert kept_of(again).inherited.common is state_of(first).common
-        assert kept_of(other).inherited is None
+        assert state_of(again).common is state_of(first).common is not state_of(other).common
+        assert state_of(grid_rows[0]).common is state_of(grid_rows[1]).common
     assert again.allgather(RANK) == first.allgather(RANK)
     for one in (first, other, again, *grid_rows):
         one.Free()
@@ -170,7 +167,7 @@ def test_nothing_is_asked_where_no_network_is_known(comm):
     )
     for one in (plain, alone):
         child = one.Split(RANK % 2, RANK)
-        assert kept_of(child).siblings is None
+        assert state_of(child).common.siblings is None
         child.Free()
         one.Free()
 

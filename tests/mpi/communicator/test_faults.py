@@ -15,11 +15,11 @@ def test_without_checks_nothing_is_compared():
     """What is not asked for costs nothing: a wrong operation goes to the MPI library, which does not mind."""
     code = (
         "from mpi4py import MPI; import numpy as np; import topompi\n"
-        "from topompi.mpi.communicator.handle import kept_of\n"
+        "from topompi.mpi.communicator.handle import lineage_of\n"
         "comm = topompi.Intracomm(MPI.COMM_WORLD)\n"
         "one, other = np.zeros(1), np.zeros(1)\n"
         "comm.Allreduce(one, other, MPI.SUM if comm.rank else MPI.MAX)\n"
-        "print('nobody compared', kept_of(comm).checks)"
+        "print('nobody compared', lineage_of(comm).checks)"
     )
     done = run_mpi(2, "-c", code, env={"TOPOMPI_CHECK": "0"})
     assert done.stdout.count("nobody compared 0") == 2, done.stderr[-2000:]

@@ -19,7 +19,7 @@ import sys
 from mpi4py import MPI
 comm = MPI.COMM_WORLD
 comms = comm, comm.Split(0, comm.rank), comm.Dup()
-kinds = {"topompi" if hasattr(one, "_topompi_kept") else "mpi4py" for one in comms}
+kinds = {"topompi" if hasattr(one, "_topompi_lineage") else "mpi4py" for one in comms}
 total = comm.allreduce(comm.rank)
 if comm.rank == 0:
     print(sorted(kinds), sys.argv[1:], __name__, sys.path[0], total, __file__.endswith("program.py"))

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from topompi.mpi.communicator.handle import kept_of
+from topompi.mpi.communicator.handle import keep
 from topompi.mpi.execution.buffers import block
 from topompi.mpi.execution.specs import CALLS
 from topompi.mpi.profile.collectives import collective
-from topompi.mpi.profile.counting import Counters
+from topompi.mpi.profile.counting import Counters, Recorded
 from topompi.mpi.profile.messages import quick_bytes, sending
 
 ARRAY, EIGHT, INTS = np.zeros(3), np.zeros(8), np.zeros(3, dtype=np.int32)
@@ -54,7 +54,7 @@ class Communicator:
     def __init__(self, counters, sent=None):
         executor = SimpleNamespace(ran=None if sent is None else SimpleNamespace(sent=sent))
         group = counters.group(4, np.array([0, 1, 2, 3, 4, 5, -1, -1], dtype=np.int32))
-        self._topompi_kept = SimpleNamespace(held=SimpleNamespace(executor=executor), group=group)
+        self._topompi_state, self._topompi_recorded = SimpleNamespace(executor=executor), Recorded(group)
 
 
 def native(*_, **__):
@@ -122,8 +122,9 @@ def test_the_first_call_of_a_communicator_makes_its_group():
 
     def group_of(comm):
         made.append(comm)
-        kept_of(comm).group = counters.group(4, np.arange(6, dtype=np.int32))
-        return kept_of(comm).group
+        group = counters.group(4, np.arange(6, dtype=np.int32))
+        keep(comm, "_topompi_recorded", Recorded(group))
+        return group
 
     comm, send = SimpleNamespace(), sending(native, counters, group_of)
     for _ in range(3):

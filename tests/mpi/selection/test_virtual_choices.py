@@ -6,8 +6,8 @@ from mpi4py import MPI
 from tests.selection.test_virtual_choices import SOURCE
 from topompi.mapping import place
 from topompi.mpi.dispatch.common import Common
-from topompi.mpi.dispatch.parts import Parts
 from topompi.mpi.dispatch.reasons import why_ran
+from topompi.mpi.dispatch.state import Lineage, State
 from topompi.mpi.prediction.libraries import model_of
 from topompi.mpi.prediction.predictor import Predictor
 from topompi.mpi.prediction.scope import unmodelled
@@ -27,7 +27,8 @@ def interface(virtual):
 @pytest.mark.parametrize("virtual", [True, False])
 def test_native_on_a_virtual_placement_has_the_model_s_choice_for_the_network_beside_it(virtual):
     """State and selector of one rank, on a topology of 16: nothing of this communicates."""
-    state = Parts(MPI.Intracomm(MPI.COMM_SELF), Common(interface(virtual), Policy()))
+    common = Common(lambda: interface(virtual), Policy())
+    state = State(MPI.Intracomm(MPI.COMM_SELF), common, Lineage())
     predictor = Predictor(interface(False), model_of(MPI.Get_library_version()))
     real = predict(predictor, "Alltoall", NBYTES + NBYTES // 2, 0, lambda name: name not in ("paced", "joint"))
     assert real.algorithm != "native"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from mpi4py import MPI
@@ -17,10 +17,12 @@ from ...errors import TopompiError
 from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, on_device, vector
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, CallSpec, Counts, Form
-from .handle import kept_of
+from .handle import lineage_of
 from .watchdog import call_site, watching
 
 __all__ = ["AgreementError", "checked"]
+
+Lengths = NDArray[np.int64] | int  # bytes for each rank, shape (ranks,), or one number for all ranks
 
 
 class AgreementError(TopompiError, ValueError):
@@ -45,17 +47,17 @@ class Facts:
     """
 
     method: str
-    root: int | None = None
+    root: object = None
     operation: str | None = None
     size: int | None = None
-    sends: Any = None
-    receives: Any = None
+    sends: Lengths | None = None
+    receives: Lengths | None = None
     memory: str = "the host's"
     problem: str | None = None
 
 
 def checked(
-    comm: Any, method: str, arguments: tuple[Any, ...], root: int | None = None, op: Any = None
+    comm: MPI.Intracomm, method: str, arguments: tuple[object, ...], root: object = None, op: object = None
 ) -> AbstractContextManager[None]:
     """A context that verifies that all ranks make the same call with matching arguments before its body; collective.
 
@@ -73,15 +75,17 @@ def checked(
 
     Cost: one allgather of objects, and p * p numbers on each of p ranks, which only debugging can afford.
     """
-    return _compared(comm, method, arguments, root, op) if kept_of(comm).checks else nullcontext()
+    return _compared(comm, method, arguments, root, op) if lineage_of(comm).checks else nullcontext()
 
 
 @contextmanager
-def _compared(comm: Any, method: str, arguments: tuple[Any, ...], root: int | None, op: Any) -> Iterator[None]:
+def _compared(
+    comm: MPI.Intracomm, method: str, arguments: tuple[object, ...], root: object, op: object
+) -> Iterator[None]:
     plain = NativeIntracomm(comm)
     rank, size = plain.Get_rank(), plain.Get_size()
     said = _described(Facts(method, root, None if op is None else _name(op)), arguments, rank, size)
-    with watching(kept_of(comm).checks, partial(_waits, said, call_site(), plain.Get_name(), rank, size)):
+    with watching(lineage_of(comm).checks, partial(_waits, said, call_site(), plain.Get_name(), rank, size)):
         _compare(plain.allgather(said))
         yield
 
@@ -135,7 +139,7 @@ def _pairs(method: str, told: Sequence[Facts]) -> None:
         )
 
 
-def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
+def _table(rows: Sequence[Lengths | None]) -> NDArray[np.int64]:
     """The bytes per pair of ranks, shape (ranks, ranks): row i has the numbers of rank i, -1 for an unknown number."""
     table = np.full((len(rows), len(rows)), -1, dtype=np.int64)
     for rank, row in enumerate(rows):
@@ -144,7 +148,7 @@ def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
     return table
 
 
-def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) -> Facts:
+def _described(said: Facts, arguments: tuple[object, ...], rank: int, size: int) -> Facts:
     """A rank's description of a call, completed by the bytes of its messages, unless these are Python objects."""
     stem = said.method.removesuffix("_init")
     spec = CALLS.get(stem[1:].capitalize() if stem[:1] == "I" else stem)
@@ -162,7 +166,7 @@ def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) ->
         return replace(said, problem=f"{error}")
 
 
-def _messages(spec: CallSpec, arguments: tuple[Any, ...], rank: int) -> list[Any]:
+def _messages(spec: CallSpec, arguments: tuple[object, ...], rank: int) -> list[object]:
     """The arguments that are messages, without those that MPI ignores on this rank."""
     named = dict(zip(spec.parameters, arguments, strict=False))
     if spec.rooted and named.get("root") != rank and spec.form is not Form.BROADCAST:
@@ -170,7 +174,7 @@ def _messages(spec: CallSpec, arguments: tuple[Any, ...], rank: int) -> list[Any
     return [named[name] for name in ("buf", "sendbuf", "recvbuf") if name in named]
 
 
-def _name(operation: Any) -> str:
+def _name(operation: object) -> str:
     if not isinstance(operation, MPI.Op):
         return "a Python function"
     if operation.is_predefined:
@@ -183,14 +187,20 @@ _PREDEFINED = (
     "NO_OP",
 )
 
-Said = dict[str, Any]
+
+class Said(TypedDict, total=False):
+    """Fields of ``Facts`` that the description of a call's messages fills."""
+
+    size: int
+    sends: Lengths | None
+    receives: Lengths | None
 
 
-def _broadcast(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+def _broadcast(spec: CallSpec, arguments: tuple[object, ...], rank: int, size: int) -> Said:
     return {"size": block(arguments[0], readonly=True).size}
 
 
-def _gather(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+def _gather(spec: CallSpec, arguments: tuple[object, ...], rank: int, size: int) -> Said:
     sendbuf, recvbuf = arguments[:2]
     if not spec.rooted:
         receives = np.broadcast_to(_of_each(spec, recvbuf, size), size)
@@ -213,27 +223,27 @@ def _scatter(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -
     return {"sends": sends, "receives": receives}
 
 
-def _alltoall(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+def _alltoall(spec: CallSpec, arguments: tuple[object, ...], rank: int, size: int) -> Said:
     receives = _of_each(spec, arguments[1], size)
     sends = receives if is_in_place(arguments[0]) else _of_each(spec, arguments[0], size)
     return {"sends": sends, "receives": receives}
 
 
-def _reduction(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+def _reduction(spec: CallSpec, arguments: tuple[object, ...], rank: int, size: int) -> Said:
     message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
     if spec.form is Form.REDUCE_SCATTER and spec.counts is Counts.EQUAL:
         return {"size": size * blocks(message, size, readonly=True).block(0).size}
     return {"size": block(message, readonly=True).size}
 
 
-def _of_each(spec: CallSpec, message: Any, size: int) -> Any:
+def _of_each(spec: CallSpec, message: object, size: int) -> Lengths:
     """Bytes of each rank's block, shape (ranks,), or one number if all are equal."""
     if spec.counts is Counts.COUNTED:
         return vector(message, size, readonly=True).sizes
     return blocks(message, size, readonly=True).block(0).size
 
 
-_DESCRIPTIONS: dict[Form, Callable[[CallSpec, tuple[Any, ...], int, int], Said]] = {
+_DESCRIPTIONS: dict[Form, Callable[[CallSpec, tuple[object, ...], int, int], Said]] = {
     Form.BROADCAST: _broadcast,
     Form.GATHER: _gather,
     Form.SCATTER: _scatter,

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from mpi4py import MPI
 
 from ..dispatch.calls import blocking, persistent
 from ..dispatch.choosing import choose, run_chosen, runner
 from ..dispatch.counters import counters
-from ..dispatch.parts import Parts
 from ..dispatch.reasons import why_ran
+from ..dispatch.state import State
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, NATIVE, Form, Needs
 from . import agreement
-from .handle import CALLS_SLOT, Handle, calls_of, kept_of
+from .handle import CALLS_SLOT, Handle, calls_of
 from .lifetime import Lifetime
-from .state import ALL, knows_natives, leave_all, working
+from .state import working
 
-__all__ = ["Collectives"]
+if TYPE_CHECKING:
+    from ..execution.objects import Function
+
+__all__ = ["Collectives", "count_calls"]
 
 
-def run(comm: Handle, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None) -> None:
+def run(comm: Handle, method: str, arguments: tuple[object, ...], root: int | None, op: MPI.Op | None) -> None:
     """Choose an algorithm and run a call by it. If the user asked for checks or counters, check and count it.
 
     :param comm: the communicator.
@@ -34,26 +39,22 @@ def run(comm: Handle, method: str, arguments: tuple[Any, ...], root: int | None,
     """
     calls = calls_of(comm)
     calls.made = calls.made or 1  # nobody has counted the call that made the table
-    if knows_natives(comm):
-        calls_of(comm).made -= 1  # because the call is made again in the next line, and counted there
-        getattr(Collectives, method)(comm, *arguments)  # not a method by which a derived class has replaced it
-        return
     state = working(comm)
     with agreement.checked(comm, method, arguments, root, op):
         _run_chosen(comm, state, method, arguments, root, op)
 
 
 def _run_chosen(
-    comm: Handle, state: Parts, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
+    comm: Handle, state: State, method: str, arguments: tuple[object, ...], root: int | None, op: MPI.Op | None
 ) -> None:
     spec, again = CALLS[method], None
-    if kept_of(comm).is_quick:
+    if state.quick:
         again = _chosen_again(method, root, op)
     young = calls_of(comm).made <= state.native_calls
     choice, size = choose(state, spec, arguments, root, op, young=young)
     if choice.always:
         state.only = choice
-        leave_all(comm, state)
+        state.leave_all()
     begin = perf_counter()
     ran = run_chosen(comm, state, spec, choice, arguments, again)
     if counters.enabled:
@@ -63,15 +64,15 @@ def _run_chosen(
 
 
 def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[..., None]:
-    def call(handle: Handle, *arguments: Any) -> None:
+    def call(handle: Handle, *arguments: object) -> None:
         run(handle, method, arguments, root, op)
 
     return call
 
 
-def _broadcast(state: Parts, obj: Any, root: int) -> Any:
+def _broadcast(state: State, obj: object, root: int) -> object:
     """Broadcast an object by the algorithm chosen for the size of its pickled bytes."""
-    length, is_root = state.length, state.groups.rank == int(root)  # mpi4py takes any number
+    length, is_root = np.zeros(1, dtype=np.int64), state.groups.rank == int(root)  # mpi4py takes any number
     pickled: Any = MPI.pickle.dumps(obj) if is_root else b""
     length[0] = len(pickled)
     NativeIntracomm.Bcast(state.comm, length, root)
@@ -86,7 +87,7 @@ def _broadcast(state: Parts, obj: Any, root: int) -> Any:
     return MPI.pickle.loads(pickled)
 
 
-def _combine(comm: Handle, method: str, sendobj: Any, op: Any) -> Any:
+def _combine(comm: Handle, method: str, sendobj: object, op: Function) -> object:
     """Reduce objects by the algorithm that is chosen without knowing their size. No trial times these calls."""
     name, state = method.lower(), working(comm)
     with agreement.checked(comm, name, (sendobj, op), None, op):
@@ -102,7 +103,7 @@ def _combine(comm: Handle, method: str, sendobj: Any, op: Any) -> Any:
         return objects.combine(state.executor, CALLS[method].collective, algorithm, sendobj, op)
 
 
-def prepare(comm: Handle, method: str, arguments: tuple[Any, ...], info: MPI.Info) -> MPI.Prequest:
+def prepare(comm: Handle, method: str, arguments: tuple[object, ...], info: MPI.Info) -> MPI.Prequest:
     """A persistent request of a collective: topompi's if a rule names a schedule, else the MPI library's.
 
     :param comm: the communicator.
@@ -110,14 +111,15 @@ def prepare(comm: Handle, method: str, arguments: tuple[Any, ...], info: MPI.Inf
     :param arguments: all arguments of the blocking call, in their order.
     :param info: hints for the MPI library.
     """
-    state, given = working(comm), dict(zip(CALLS[method].parameters, arguments, strict=True))
+    state = working(comm)
+    given: dict[str, Any] = dict(zip(CALLS[method].parameters, arguments, strict=True))
     root, op = given.get("root"), given.get("op")
     with agreement.checked(comm, f"{method}_init", arguments, root, op):
         return _prepare_chosen(state, method, arguments, root, op, info)
 
 
 def _prepare_chosen(
-    state: Parts, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None, info: MPI.Info
+    state: State, method: str, arguments: tuple[object, ...], root: int | None, op: MPI.Op | None, info: MPI.Info
 ) -> MPI.Prequest:
     name, spec = f"{method}_init", CALLS[method]
     state.calls.made += 1
@@ -148,22 +150,46 @@ class Collectives(Lifetime):
         """Wait for all ranks, as ``Barrier`` does."""
         Collectives.Barrier(self)
 
-    def bcast(self, obj: Any, root: int = 0) -> Any:
+    def bcast(self, obj: object, root: int = 0) -> object:
         """Broadcast the root's object, pickled once, by the algorithm chosen for the size of the pickled bytes."""
-        known = kept_of(self).held is not None or knows_natives(self) or calls_of(self) is ALL
-        if known and calls_of(self).all:
+        if calls_of(self).all:
             return NativeIntracomm.bcast(self, obj, root)
         state = working(self)
         with agreement.checked(self, "bcast", (obj, root), root):
             return _broadcast(state, obj, root)
 
-    def scan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
+    def scan(self, sendobj: object, op: Function = MPI.SUM) -> object:
         """The combination, in rank order, of the objects of all ranks up to and including this rank."""
         return _combine(self, "Scan", sendobj, op)
 
-    def exscan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
+    def exscan(self, sendobj: object, op: Function = MPI.SUM) -> object:
         """The combination, in rank order, of the objects of all ranks before this rank; None on rank 0."""
         return _combine(self, "Exscan", sendobj, op)
+
+
+_counted: list[str] = []  # names of the methods that count their calls
+
+
+def count_calls(count: Callable[[], None]) -> None:
+    """Let each blocking collective on buffers call a function first. Later calls of ``count_calls`` do nothing.
+
+    The shutter takes the number of calls for a program's progress.
+
+    :param count: the function, which counts one call.
+    """
+    if not _counted:
+        for name in CALLS:
+            setattr(Collectives, name, _counting(getattr(Collectives, name), count))
+            _counted.append(name)
+
+
+def _counting(method: Callable[..., None], count: Callable[[], None]) -> Callable[..., None]:
+    @wraps(method)
+    def call(comm: Collectives, *arguments: object, **named: object) -> None:
+        count()
+        method(comm, *arguments, **named)
+
+    return call
 
 
 for _spec in CALLS.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mpi4py import MPI
 
@@ -141,20 +141,23 @@ def _discover(
 
 def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[int]) -> list[str] | None:
     """The virtual host of each rank; None if the placement is real."""
-    listed: Any = os.environ.get("TOPOMPI_HOSTS")
-    if hosts is None and not listed:
-        return None
-    if hosts is not None and not isinstance(hosts, str):
-        if len(hosts) != len(world_ranks):
-            raise TopompiError(f"hosts: expecting one for each of {len(world_ranks)} ranks, got {len(hosts)}")
-        return list(hosts)
+    if hosts is None:
+        listed = os.environ.get("TOPOMPI_HOSTS")
+        of_world = _in_blocks(MPI.COMM_WORLD.Get_size(), listed) if listed else None
+        return None if of_world is None else [of_world[rank] for rank in world_ranks]
+    if isinstance(hosts, str):
+        return _in_blocks(len(world_ranks), hosts)
+    if len(hosts) != len(world_ranks):
+        raise TopompiError(f"hosts: expecting one for each of {len(world_ranks)} ranks, got {len(hosts)}")
+    return list(hosts)
+
+
+def _in_blocks(ranks: int, hosts: str) -> list[str]:
+    """The host of each rank, if consecutive ranks are divided among a list of hosts as evenly as possible."""
     from ...inputs.hostlist import read_hosts
     from ...mapping.placement import place  # imports all of ``mapping``, and most jobs have a real placement
 
-    if hosts is not None:
-        return place(len(world_ranks), read_hosts(hosts), "block")
-    of_world = place(MPI.COMM_WORLD.Get_size(), read_hosts(listed), "block")
-    return [of_world[rank] for rank in world_ranks]
+    return place(ranks, read_hosts(hosts), "block")
 
 
 def _host_in_source(rank_hosts: Sequence[str], rank: int, source: str) -> str:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from operator import index
 from struct import Struct
 from time import sleep
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from mpi4py import MPI
@@ -34,7 +34,9 @@ YIELDING = MPI.get_vendor()[0] == "Open MPI"
 ALIGNED = 16  # bytes; places of such arrays in messages are multiples of it
 
 
-def exchange(comm: MPI.Intracomm, destinations: Iterable[int], payloads: Iterable[Any]) -> tuple[list[int], list[Any]]:
+def exchange(
+    comm: MPI.Intracomm, destinations: Iterable[int], payloads: Iterable[object]
+) -> tuple[list[int], list[Any]]:
     """Send a payload to each destination; return the sources and payloads of what was sent to this rank; collective.
 
     Each rank knows only its own destinations. The non-blocking consensus of T. Hoefler, C. Siebert and A. Lumsdaine
@@ -90,7 +92,7 @@ class _Parcel(NamedTuple):
         return MPI.pickle.loads_oob(memoryview(self.head)[begin : begin + described], arrays)
 
 
-def _packed(size: int, destinations: Sequence[int], payloads: Sequence[Any]) -> list[_Parcel]:
+def _packed(size: int, destinations: Sequence[int], payloads: Sequence[object]) -> list[_Parcel]:
     """The messages of an exchange."""
     if len(destinations) != len(payloads):
         raise ValueError(f"exchange: expecting a payload for each of {len(destinations)} ranks, got {len(payloads)}")
@@ -98,7 +100,7 @@ def _packed(size: int, destinations: Sequence[int], payloads: Sequence[Any]) -> 
     return [_parcel(rank, payload) for rank, payload in zip(ranks, payloads, strict=True)]
 
 
-def _destination(rank: Any, size: int) -> int:
+def _destination(rank: SupportsIndex, size: int) -> int:
     said = f"exchange: expecting destinations in range({size}), got {rank!r}"
     try:
         number = index(rank)
@@ -109,7 +111,7 @@ def _destination(rank: Any, size: int) -> int:
     return number
 
 
-def _parcel(rank: int, payload: Any) -> _Parcel:
+def _parcel(rank: int, payload: object) -> _Parcel:
     if type(payload) is np.ndarray and 0 < payload.nbytes <= INLINE and payload.flags.c_contiguous:
         begin = _description(payload.dtype, payload.shape)
         if begin:
@@ -126,7 +128,7 @@ def _parcel(rank: int, payload: Any) -> _Parcel:
 # An exchange is repeated, mostly with arrays of few forms. To remember them takes an exchange of six small arrays from
 # 53 to 29 us of the processor, which matters where ranks share processors.
 @lru_cache(1024)
-def _description(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+def _description(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> bytes:
     """The bytes before those of an array that is sent without pickle; none for types that numpy's names do not tell."""
     if dtype.kind not in "biufc":
         return b""
@@ -136,7 +138,7 @@ def _description(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 
 
 @lru_cache(1024)
-def _form(description: bytes) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+def _form(description: bytes) -> tuple[np.dtype[np.generic], tuple[int, ...], int]:
     """The type, the shape, and the place of the first byte of an array behind its description."""
     dimensions = -1 - LENGTHS.unpack_from(description)[1]
     end = LENGTHS.size + 8 * dimensions

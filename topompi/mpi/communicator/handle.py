@@ -1,97 +1,64 @@
-"""The base class of topompi's communicators, and the state that a handle of a communicator keeps.
+"""The base class of topompi's communicators, and the four values that a handle of a communicator keeps.
 
 Programs derive classes from communicators and may use any name for their own attributes. Therefore topompi's classes
-add two slots with a prefix to mpi4py's names, and nothing else; all else that topompi does is in functions.
+add four slots with a prefix to mpi4py's names, and nothing else; all else that topompi does is in functions.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from ..dispatch.calls import Calls
-from ..dispatch.counters import counters
-from ..dispatch.origin import Cut, Origin
+from ..dispatch.state import Lineage
 from ..execution.native import NATIVE_KINDS, NativeIntracomm
 
 if TYPE_CHECKING:
-    from ...views.siblings import Siblings
-    from ..dispatch.common import Bequest
-    from ..dispatch.parts import Parts
-    from ..selection.policy import Policy
+    from ..dispatch.common import Common
+    from ..dispatch.state import State
 
-__all__ = ["CALLS_SLOT", "Handle", "Kept", "bare", "calls_of", "is_null", "kept_of", "launched", "native_of", "plain"]
-
-
-@dataclass(slots=True)
-class Kept:
-    """The state that topompi keeps with one handle of a communicator.
-
-    :ivar held: the state attached to the communicator, as this handle last saw it. It is kept here, too, because
-        reading it here is far faster than reading an MPI attribute.
-    :ivar origin: the topology of the communicator from which this one was made; None if it was made from none of
-        topompi's.
-    :ivar cut: the result of the ``Split`` or ``Sub`` that made this communicator, if choices may depend on its
-        siblings.
-    :ivar inherited: the state taken over from the parent when this communicator was made.
-    :ivar policy: rank 0's settings; None if rank 0 has not been asked.
-    :ivar checks: seconds in a call after which the watchdog prints a line; 0 if calls are not checked.
-    :ivar owns: True if ``free`` frees the communicator, because the user did not bring it.
-    :ivar lasts: True for handles of MPI.COMM_WORLD and MPI.COMM_SELF under the launcher: freeing them keeps the shared
-        state.
-    :ivar report: the report on the search for the order of the ranks, if they were re-ordered.
-    :ivar group: the communicator's ranks as a recording counts them; None outside a recording.
-    :ivar graph: number of the communicator's graph in a recording; None before it has counted neighbourhood calls.
-    """
-
-    held: Parts | None = None
-    origin: Origin | None = None
-    cut: Cut | None = None
-    inherited: Bequest | None = None
-    policy: Policy | None = None
-    checks: int = 0
-    owns: bool = False
-    lasts: bool = False
-    report: Any = None  # not typed, as the next one, because their rooms stand on this one
-    group: Any = None
-    graph: int | None = None
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether calls may run straight from the table of calls, because they are neither checked nor counted."""
-        return not self.checks and not counters.enabled
-
-    @property
-    def family(self) -> Origin | None:
-        """The topology from which communicators made from this one take theirs; None if it is not found yet."""
-        return self.origin or (None if self.held is None else self.held.origin)
-
-    @property
-    def bequest(self) -> Bequest | None:
-        """The state that a communicator made from this one takes over; None if nothing is known yet."""
-        return self.inherited if self.held is None or not self.held.usable else self.held.bequest
-
-    @property
-    def siblings(self) -> Siblings | None:
-        """The communicators that the same ``Split`` or ``Sub`` made; None if there are none."""
-        return None if self.cut is None else self.cut.siblings
+__all__ = [
+    "CALLS_SLOT",
+    "Handle",
+    "bare",
+    "calls_of",
+    "is_null",
+    "keep",
+    "kept",
+    "launched",
+    "lineage_of",
+    "native_of",
+    "origin_of",
+    "plain",
+    "state_seen",
+]
 
 
 class Handle(NativeIntracomm):
     """A second handle (mpi4py object) of a communicator, with topology and state. The communicator is not duplicated.
 
     An object made by compiled code, or of a class with another base first, may exist without ``__new__`` having run.
-    Its slots are filled at their first use.
+    Therefore each slot is filled at its first use:
+
+    - ``_topompi_calls``: the table of calls, which every collective reads first;
+    - ``_topompi_lineage``: how the communicator came to be, and what it passes on;
+    - ``_topompi_state``: what is made by the first collective call, as this handle last saw it. It is attached to the
+      communicator, too, but reading an MPI attribute takes far longer;
+    - ``_topompi_recorded``: the communicator as a recording (room ``profile``) counts it.
     """
 
-    # The table of calls has a slot of its own, because every collective reads it first.
-    __slots__ = ("_topompi_calls", "_topompi_kept")
+    __slots__ = ("_topompi_calls", "_topompi_lineage", "_topompi_recorded", "_topompi_state")
+
+    _topompi_calls: Calls
+    _topompi_lineage: Lineage
+    _topompi_state: State
+    _topompi_recorded: object  # not typed, because its room stands on this one
 
 
-CALLS_SLOT: Any = vars(Handle)["_topompi_calls"]
+CALLS_SLOT: MemberDescriptorType = vars(Handle)["_topompi_calls"]
 
 
 def calls_of(comm: Handle) -> Calls:
@@ -104,22 +71,46 @@ def calls_of(comm: Handle) -> Calls:
     return found
 
 
-def kept_of(comm: Any) -> Kept:
-    """The state kept with a communicator of topompi, made at its first use.
+def kept(comm: object, slot: str) -> Any:
+    """The value of a slot of a communicator of topompi; None if it is not filled.
 
-    A user's class may define ``__getattr__`` or ``__setattr__``, which are not called.
+    A user's class may define ``__getattr__``, which is not called.
     """
     try:
-        kept: Kept = object.__getattribute__(comm, "_topompi_kept")
+        return object.__getattribute__(comm, slot)
     except AttributeError:
-        kept = Kept()
-        object.__setattr__(comm, "_topompi_kept", kept)
-    return kept
+        return None
+
+
+def keep(comm: object, slot: str, value: object) -> None:
+    """Fill a slot of a communicator of topompi; a ``__setattr__`` of a user's class is not called."""
+    object.__setattr__(comm, slot, value)
+
+
+def lineage_of(comm: object) -> Lineage:
+    """The lineage of a communicator of topompi, empty if it was made by compiled code."""
+    found: Lineage | None = kept(comm, "_topompi_lineage")
+    if found is None:
+        found = Lineage()
+        keep(comm, "_topompi_lineage", found)
+    return found
+
+
+def state_seen(comm: object) -> State | None:
+    """The state of a communicator of topompi, as this handle last saw it: it may be freed; None if it saw none."""
+    state: State | None = kept(comm, "_topompi_state")
+    return state
+
+
+def origin_of(comm: object) -> Common | None:
+    """The topology from which communicators made from this one take theirs; None if it is not found yet."""
+    state = state_seen(comm)
+    return lineage_of(comm).origin or (None if state is None else state.origin)
 
 
 def launched() -> Handle | None:
     """Topompi's communicator that the launcher has put in place of MPI.COMM_WORLD; None if no launcher runs."""
-    world: Any = MPI.COMM_WORLD
+    world = MPI.COMM_WORLD
     return world if isinstance(world, Handle) else None
 
 
@@ -129,20 +120,20 @@ def is_null(comm: MPI.Comm) -> bool:
 
 
 @functools.cache
-def native_of(kind: Any) -> Any:
+def native_of(kind: type) -> Any:
     """The first of mpi4py's own classes among the bases of a class."""
     return next(  # ``is``, because topompi's classes may compare equal to mpi4py's
         base for base in kind.__mro__ if any(base is one for one in NATIVE_KINDS)
     )
 
 
-def plain(comm: Any) -> Any:
+def plain(comm: MPI.Comm) -> Any:
     """A second handle of a communicator, of mpi4py's own class, whose methods no user's class has replaced."""
-    kind: Any = type(comm)
+    kind: type = type(comm)
     return native_of(kind)(comm)
 
 
-def bare(kind: Any, comm: MPI.Comm | None) -> Any:
+def bare(kind: type, comm: MPI.Comm | None) -> Any:
     """A handle without topology and state, made in the way of mpi4py's own class.
 
     :param kind: class of the handle.

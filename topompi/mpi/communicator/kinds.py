@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import Any
 
 from mpi4py import MPI
 
-from ..dispatch.parts import attached
+from ..dispatch.state import attached
 from ..execution.native import (
     NativeCartcomm,
     NativeDistgraphcomm,
@@ -78,16 +77,16 @@ class Distgraphcomm(Topocomm, NativeDistgraphcomm):
 class Intercomm(NativeIntercomm, metaclass=StandIn):
     """An intercommunicator: the MPI library runs its collectives, and ``Merge`` makes an ``Intracomm``."""
 
-    __slots__ = ("_topompi_kept",)
+    __slots__ = ("_topompi_lineage",)
 
     def Merge(self, high: bool = False) -> Intracomm:
         """A communicator of both groups; its topology is found at its first use."""
-        merged: Any = NativeIntracomm(super().Merge(high))
+        merged = NativeIntracomm(super().Merge(high))
         ours: Intracomm = adopt(merged, self)
         return ours
 
 
-def handle_of(comm: Any) -> Handle:
+def handle_of(comm: MPI.Intracomm) -> Handle:
     """A communicator as one of topompi's classes; collective if topompi has no state of the communicator yet.
 
     :param comm: a communicator, of mpi4py's class or topompi's.

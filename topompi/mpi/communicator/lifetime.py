@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from ..dispatch.parts import attached, detach
+from ..dispatch.state import attached, detach
 from ..execution.native import NativeIntracomm
-from .handle import Handle, bare, is_null, kept_of, launched
+from .handle import Handle, bare, is_null, launched, lineage_of, state_seen
 from .state import begin, share
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ class Lifetime(Handle):
         """
         if is_null(self) or self is MPI.COMM_WORLD or self is MPI.COMM_SELF:
             return
-        kept = kept_of(self)
-        if kept.lasts:
+        lineage = lineage_of(self)
+        if lineage.lasts:
             super().free()  # for MPI.COMM_WORLD and COMM_SELF this only makes the handle null
-        elif kept.owns:
+        elif lineage.owned:
             Lifetime.Free(self)
         elif (state := attached(self)) is not None:
             state.free()
@@ -92,7 +92,7 @@ class Lifetime(Handle):
         if (state := attached(self)) is not None:
             state.groups.revoke()
 
-    def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
+    def __reduce__(self) -> str | tuple[Callable[..., object], tuple[object, ...]]:
         """Pickle predefined communicators by name; refuse all others, as mpi4py does."""
         for name, predefined in PREDEFINED.items():
             if self == predefined:
@@ -106,15 +106,14 @@ def _release(comm: Handle) -> None:
     MPI refuses to free predefined communicators. A state that only another handle has seen is freed by MPI's attribute
     callback, together with the communicator.
     """
-    kept = kept_of(comm)
-    if is_null(comm) or (kept.held is None if kept.owns else comm in PREDEFINED.values()):
+    if is_null(comm) or (state_seen(comm) is None if lineage_of(comm).owned else comm in PREDEFINED.values()):
         return
     detach(comm)
 
 
 def _named(kind: type[Handle], name: str) -> Handle:
     """A new handle of the predefined communicator of this name: the unpickled form of a user's handle."""
-    now: Any = getattr(MPI, name)
+    now = getattr(MPI, name)
     handle: Handle = bare(kind, now)
     share(handle, now)
     return handle

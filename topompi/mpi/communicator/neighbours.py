@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from contextlib import nullcontext
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
@@ -15,13 +15,16 @@ from ..dispatch.counters import counters
 from ..execution.native import NativeTopocomm
 from ..execution.specs import NEIGHBOUR_CALLS
 from . import agreement
-from .handle import Handle, calls_of, kept_of, plain
+from .handle import Handle, calls_of, plain, state_seen
 from .state import working
+
+if TYPE_CHECKING:
+    from ..dispatch.neighbours import Neighbours
 
 __all__ = ["known_to", "take_neighbours"]
 
 
-def take_neighbours(kind: type[Any]) -> None:
+def take_neighbours(kind: type) -> None:
     """Replace the neighbourhood methods of a class by topompi's.
 
     :param kind: the class of communicators with a topology.
@@ -36,7 +39,7 @@ def _blocking(name: str) -> Callable[..., None]:
     native, shares = getattr(NativeTopocomm, name), NEIGHBOUR_CALLS[name].shares
 
     @functools.wraps(native)
-    def method(self: Any, sendbuf: Any, recvbuf: Any) -> None:
+    def method(self: MPI.Intracomm, sendbuf: object, recvbuf: object) -> None:
         known = known_to(self)
         if known is not None and known.again(self, name, shares, native, (sendbuf, recvbuf)):
             return
@@ -57,7 +60,7 @@ def _non_blocking(name: str) -> Callable[..., MPI.Request]:
     native = getattr(NativeTopocomm, own)
 
     @functools.wraps(native)
-    def method(self: Any, sendbuf: Any, recvbuf: Any) -> MPI.Request:
+    def method(self: MPI.Intracomm, sendbuf: object, recvbuf: object) -> MPI.Request:
         # Without plans nothing is asked here, because the state of a new communicator is made by all ranks together.
         known = known_to(self)
         ours = isinstance(self, Handle)
@@ -73,11 +76,11 @@ def _non_blocking(name: str) -> Callable[..., MPI.Request]:
     return method
 
 
-def _persistent(name: str) -> Callable[..., Any]:
+def _persistent(name: str) -> Callable[..., object]:
     native = getattr(NativeTopocomm, f"{name}_init")
 
     @functools.wraps(native)
-    def method(self: Any, sendbuf: Any, recvbuf: Any, info: MPI.Info = MPI.INFO_NULL) -> Any:
+    def method(self: MPI.Intracomm, sendbuf: object, recvbuf: object, info: MPI.Info = MPI.INFO_NULL) -> object:
         if not isinstance(self, Handle) or _left(self):
             return native(self, sendbuf, recvbuf, info)
         with agreement.checked(self, f"{name}_init", (sendbuf, recvbuf)):
@@ -89,24 +92,25 @@ def _persistent(name: str) -> Callable[..., Any]:
     return method
 
 
-def known_to(comm: Any) -> Any:
+def known_to(comm: object) -> Neighbours | None:
     """The neighbourhood collectives of a communicator; None if it has made none yet, or is one of mpi4py's."""
-    held = kept_of(comm).held if isinstance(comm, Handle) else None
-    return None if held is None else held.neighbours
+    state = state_seen(comm) if isinstance(comm, Handle) else None
+    return None if state is None else state.neighbours
 
 
-def _left(comm: Any) -> bool:
+def _left(comm: Handle) -> bool:
     """Whether the MPI library runs every call on a communicator."""
     if not calls_of(comm).all:
         return False
     return MPI.Comm.Get_size(comm) == 1 or not working(comm).common.policy.neighbours
 
 
-def _neighbours(comm: Any) -> Any:
+def _neighbours(comm: Handle) -> Neighbours:
     """The neighbourhood collectives of a communicator, in its state."""
     state = working(comm)
     if state.neighbours is None:
         from ..dispatch.neighbours import Neighbours  # imports the cost model, and most programs have no neighbours
 
         state.neighbours = Neighbours(plain(comm), state)
-    return state.neighbours
+    made: Neighbours = state.neighbours
+    return made

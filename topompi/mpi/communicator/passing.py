@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from types import MemberDescriptorType
 
 from ..dispatch.calls import DEFAULTS, passing
 from ..dispatch.counters import counters
@@ -61,8 +61,8 @@ def pass_on(
     name: str,
     parameters: tuple[str, ...],
     checked: bool = True,
-    slot: Any = None,
-    first: Callable[[Any], None] = lambda comm: None,
+    slot: MemberDescriptorType | None = None,
+    first: Callable[[object], None] = lambda comm: None,
 ) -> None:
     """Replace a method of a class by one that counts and checks the call before the MPI library runs it.
 
@@ -75,11 +75,11 @@ def pass_on(
         have no table.
     :param first: function of the communicator that is called before the call.
     """
-    call: Callable[..., Any] = getattr(kind, name)
+    call: Callable[..., object] = getattr(kind, name)
     reason = _reason(kind, name)
 
     @functools.wraps(call)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: object, *args: object, **kwargs: object) -> object:
         if counters.enabled:
             counters.count(name, 0, "native", reason)
         first(self)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mpi4py import MPI
 
-from ..dispatch.parts import attached
+from ..dispatch.state import attached
 from ..execution.executor import FORMER, ORDER
-from .handle import Handle, bare, kept_of, plain
+from .handle import Handle, bare, lineage_of, plain
 from .kinds import handle_of
 from .state import begin, state_of, working
 
@@ -52,7 +52,7 @@ def refreshed(comm: MPI.Intracomm) -> MPI.Intracomm:
     if new is None:
         return comm
     made: Handle = bare(type(handle), plain(handle).Dup())
-    kept_of(made).owns = True
+    lineage_of(made).owned = True
     begin(made, new)
     if state.executor.has_order:
         state_of(made).executor.shared[FORMER] = state.executor.shared[ORDER]
@@ -73,8 +73,8 @@ def choice_of(comm: MPI.Intracomm, method: str, nbytes: int) -> Choice | None:
     :param method: mpi4py's name of the call, for example ``Alltoall``.
     :param nbytes: size of the call in bytes, as rules count it (docs/rules.md).
     """
-    held = attached(comm)
-    return None if held is None else held.choice_of(method, nbytes)
+    state = attached(comm)
+    return None if state is None else state.choice_of(method, nbytes)
 
 
 def mapping_report(comm: MPI.Intracomm) -> MappingReport | None:
@@ -82,7 +82,7 @@ def mapping_report(comm: MPI.Intracomm) -> MappingReport | None:
 
     :param comm: a communicator that ``remap`` returned, or a method with ``reorder=True``.
     """
-    return kept_of(comm).report if isinstance(comm, Handle) else None
+    return cast("MappingReport | None", lineage_of(comm).report) if isinstance(comm, Handle) else None
 
 
 def sub_communicators(comm: MPI.Intracomm) -> dict[str, MPI.Intracomm]:

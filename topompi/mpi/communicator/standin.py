@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 from abc import ABCMeta
 from collections.abc import Callable
-from typing import Any
 
 from mpi4py import MPI
 
@@ -30,7 +29,7 @@ class StandIn(ABCMeta):
     def __hash__(cls) -> int:
         return type.__hash__(vars(cls).get("_topompi_replaces") or cls)
 
-    def __setattr__(cls, name: str, value: Any) -> None:
+    def __setattr__(cls, name: str, value: object) -> None:
         """Refuse attributes as mpi4py's own class does, on a class that has its place."""
         if "_topompi_replaces" in vars(cls):
             raise TypeError(f"cannot set {name!r} attribute of immutable type '{cls.__module__}.{cls.__qualname__}'")
@@ -41,7 +40,7 @@ class StandIn(ABCMeta):
             raise TypeError(f"cannot set {name!r} attribute of immutable type '{cls.__module__}.{cls.__qualname__}'")
         super().__delattr__(name)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return type.__instancecheck__(cls, instance) or cls.__subclasscheck__(type(instance))
 
     def __subclasscheck__(cls, kind: type) -> bool:
@@ -75,7 +74,7 @@ def pickle_by_place(kinds: dict[str, StandIn]) -> None:
     """
     _named.update(kinds)
 
-    def reduced(kind: StandIn) -> str | tuple[Callable[..., Any], tuple[str]]:
+    def reduced(kind: StandIn) -> str | tuple[Callable[..., StandIn], tuple[str]]:
         named = _named.get(kind.__name__) is kind and getattr(MPI, kind.__name__) is not kind
         return (_ours, (kind.__name__,)) if named else kind.__qualname__
 

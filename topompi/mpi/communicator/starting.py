@@ -25,8 +25,8 @@ __all__ = ["settings_of"]
 WRONG, RULES, FORGETFUL, MEASURES = 1, 2, 4, 8
 
 
-def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
-    """The seconds of rank 0's ``TOPOMPI_CHECK`` (0: no checks), and the policy by which all ranks choose; collective.
+def settings_of(comm: MPI.Intracomm) -> Policy:
+    """The settings in rank 0's environment, by which all ranks choose and check; collective.
 
     :param comm: an instance of mpi4py's own class.
     :raises TopompiError: if a variable in rank 0's environment is invalid; the same on all ranks.
@@ -59,7 +59,7 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
         raise said
     rules = None if said is None else _parsed(*said)
     forgetful, measures = (bool(answer[0] & bit) for bit in (FORGETFUL, MEASURES))
-    return int(answer[1]), Policy(rules, forgetful, int(answer[2]), words[answer[3]], measures)
+    return Policy(rules, forgetful, int(answer[2]), words[answer[3]], measures, int(answer[1]))
 
 
 @cache

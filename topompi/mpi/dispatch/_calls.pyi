@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any
+from types import MemberDescriptorType
 
 from mpi4py import MPI
 
@@ -17,13 +17,13 @@ class Calls:
     def __len__(self) -> int: ...
 
 def Method(
-    function: Callable[..., Any],
-    native: Callable[..., Any],
-    slot: Any,
+    function: Callable[..., object],
+    native: Callable[..., object],
+    slot: MemberDescriptorType,
     number: int,
     parameters: tuple[str, ...],
-    defaults: tuple[Any, ...],
+    defaults: tuple[object, ...],
     message: int,
     root: int,
     op: int,
-) -> Callable[..., Any]: ...
+) -> Callable[..., object]: ...

@@ -8,7 +8,7 @@ takes about a third of the time of an 8-byte call between two ranks (``make benc
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import Any, cast
 
 from mpi4py import MPI
@@ -126,7 +126,9 @@ def {name}_init(self, {signature}, info=DEFAULTS["info"]):
 """
 
 
-def blocking(spec: CallSpec, slot: Any, module: str, choose: Callable[..., None]) -> Callable[..., None]:
+def blocking(
+    spec: CallSpec, slot: MemberDescriptorType, module: str, choose: Callable[..., None]
+) -> Callable[..., object]:
     """Make the method of topompi's communicators for a blocking collective on buffers.
 
     The method looks the call up in the communicator's table; if the table lacks the call, the method calls ``choose``.
@@ -160,7 +162,9 @@ def persistent(spec: CallSpec, module: str, prepare: Callable[..., MPI.Prequest]
     return _made(_PERSISTENT, spec, getattr(NativeIntracomm, f"{spec.name}_init"), module, prepare=prepare)
 
 
-def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any) -> Callable[..., Any]:
+def passing(
+    function: Callable[..., object], native: Callable[..., object], slot: MemberDescriptorType
+) -> Callable[..., object]:
     """Make the method of topompi's communicators for a call that the MPI library always runs.
 
     :param function: the method in Python, which counts and checks the call and then calls the MPI library.
@@ -182,7 +186,7 @@ def _nbytes(spec: CallSpec) -> str:
     return f"{None if spec.sized_by is None else spec.parameters[spec.sized_by]}.nbytes"
 
 
-def _made(text: str, spec: CallSpec, native: Any, module: str, **used: Any) -> FunctionType:
+def _made(text: str, spec: CallSpec, native: Callable[..., object], module: str, **used: object) -> FunctionType:
     """A method compiled from a template of source text, with the signature and docstring of mpi4py's method.
 
     :param text: the template, in which the call's name, parameters and key are filled in.

@@ -18,7 +18,7 @@ from ..selection.choice import Choice
 from ..selection.classes import size_class
 from ..selection.policy import UNRULED
 from .calls import Calls, Run
-from .parts import Parts
+from .state import State
 
 if TYPE_CHECKING:
     from ..selection.trial import Trial
@@ -38,9 +38,9 @@ PAYS = 1 << 16
 
 
 def choose(
-    state: Parts,
+    state: State,
     spec: CallSpec,
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     root: int | None,
     op: MPI.Op | None,
     persistent: bool = False,
@@ -86,7 +86,7 @@ def choose(
 
 
 def _understood(
-    size: int, spec: CallSpec, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
+    size: int, spec: CallSpec, arguments: tuple[object, ...], root: int | None, op: MPI.Op | None
 ) -> int | None:
     """The bytes that a call moves; None if topompi cannot read the call, and leaves it to the MPI library."""
     if (root is not None and not 0 <= root < size) or (spec.reduces and not isinstance(op, MPI.Op)):
@@ -97,7 +97,7 @@ def _understood(
         return None
 
 
-def _repays_no_plan(state: Parts, spec: CallSpec, moved: int, needs: Needs) -> bool:
+def _repays_no_plan(state: State, spec: CallSpec, moved: int, needs: Needs) -> bool:
     """Whether a call moves too few bytes to repay the making of a plan; the same on all ranks.
 
     The result is False if the MPI library always runs the method, because its calls need no plan.
@@ -112,10 +112,10 @@ def _repays_no_plan(state: Parts, spec: CallSpec, moved: int, needs: Needs) -> b
 
 def run_chosen(
     handle: MPI.Intracomm,
-    state: Parts,
+    state: State,
     spec: CallSpec,
     choice: Choice,
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     again: Callable[..., None] | None,
 ) -> str:
     """Run a call by the chosen algorithm, and put the function that runs it into a table, to serve identical calls.
@@ -143,7 +143,7 @@ def run_chosen(
     return run(handle, *arguments) or NATIVE
 
 
-def _table(state: Parts, spec: CallSpec, choice: Choice) -> Calls:
+def _table(state: State, spec: CallSpec, choice: Choice) -> Calls:
     """The table of calls into which the function for a choice is put.
 
     If the MPI library runs all calls of the method, or this call because the communicator is new, it is a table that
@@ -176,7 +176,7 @@ def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run)
         calls.add(spec.number, int(root), op, message.nbytes, run)  # mpi4py accepts any integer type as root
 
 
-def runner(state: Parts, method: str, algorithm: str) -> Run:
+def runner(state: State, method: str, algorithm: str) -> Run:
     """The function that runs a call by an algorithm, the same on all ranks.
 
     The function takes the communicator and the arguments of the call. It returns the name of the algorithm that ran, or
@@ -195,10 +195,10 @@ def runner(state: Parts, method: str, algorithm: str) -> Run:
     return lambda handle, *arguments: run(arguments)
 
 
-def _timed(state: Parts, trial: Trial, run: Run) -> Run:
+def _timed(state: State, trial: Trial, run: Run) -> Run:
     """The function that runs a call of a trial after a barrier, and records its seconds on this rank."""
 
-    def call(handle: MPI.Intracomm, *arguments: Any) -> str | None:
+    def call(handle: MPI.Intracomm, *arguments: object) -> str | None:
         ran: list[str | None] = []
         trial.note(timed(state.groups.talks.meet, lambda: ran.append(run(handle, *arguments))))
         return ran[0]
@@ -206,7 +206,7 @@ def _timed(state: Parts, trial: Trial, run: Run) -> Run:
     return call
 
 
-def _tried(state: Parts, spec: CallSpec, choice: Choice, run: Run, again: Callable[..., None]) -> Run:
+def _tried(state: State, spec: CallSpec, choice: Choice, run: Run, again: Callable[..., None]) -> Run:
     """The function for the next calls of a trial: it keeps the algorithm until the trial moves on, then chooses anew.
 
     Calls of a trial must follow each other as fast as later calls will: with more work between two calls the network's
@@ -214,7 +214,7 @@ def _tried(state: Parts, spec: CallSpec, choice: Choice, run: Run, again: Callab
     """
     trial, algorithm = choice.trial, choice.algorithm
 
-    def call(handle: MPI.Intracomm, *arguments: Any) -> None:
+    def call(handle: MPI.Intracomm, *arguments: object) -> None:
         if trial is None or trial.upcoming != algorithm:
             again(handle, *arguments)
         elif state.roll_call.hold(state.calls.made):

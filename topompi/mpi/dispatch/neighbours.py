@@ -33,12 +33,13 @@ from ..selection.trial import Contest, Trial
 from .choosing import ON_DEVICE, UNPLANNED, YOUNG
 
 if TYPE_CHECKING:
-    from .parts import Parts
+    from .state import State
 
 __all__ = ["Neighbours"]
 
 Integers = NDArray[np.int64]
 Sides = tuple[Side, Side]
+Messages = tuple[object, object]  # the send and the receive message of a call
 
 HOSTS, LEAVES = "hosts", "leaves"  # names of the algorithms, after the groups between which blocks are carried
 CHANNEL = 96  # number of the channel of all blocking calls of a communicator
@@ -95,7 +96,7 @@ class Neighbours:
     :param state: topompi's state of it.
     """
 
-    def __init__(self, topology: Any, state: Parts) -> None:
+    def __init__(self, topology: MPI.Topocomm, state: State) -> None:
         self._state, self._ends = state, Ends.of(topology)
         self._leaves, self._comes = (one != MPI.PROC_NULL for one in (self._ends.destinations, self._ends.sources))
         self._calls = {True: 0, False: 0}
@@ -172,7 +173,7 @@ class Neighbours:
         self._inside.clear()
 
     def again(
-        self, handle: MPI.Comm, name: str, shares: bool, native: Callable[..., None], arguments: tuple[Any, Any]
+        self, handle: MPI.Comm, name: str, shares: bool, native: Callable[..., None], arguments: Messages
     ) -> bool:
         """Run a blocking call in the way of an earlier one; False, and nothing is done, if that needs a look at it.
 
@@ -199,7 +200,7 @@ class Neighbours:
         found.program.run()
         return True
 
-    def run(self, name: str, arguments: tuple[Any, Any], native: Callable[[], None]) -> Choice:
+    def run(self, name: str, arguments: Messages, native: Callable[[], None]) -> Choice:
         """Run a blocking call; collective.
 
         :param name: name of mpi4py's method.
@@ -253,7 +254,7 @@ class Neighbours:
         self,
         rival: str,
         name: str,
-        arguments: tuple[Any, Any],
+        arguments: Messages,
         native: Callable[[], None],
         settled: _Settled,
         sides: Sides,
@@ -298,7 +299,7 @@ class Neighbours:
         self._settled[spec.shares] = settled
         self._natively[spec.shares] = settled.exchange is None and settled.trial is None and self._state.quick
 
-    def start(self, name: str, arguments: tuple[Any, Any]) -> tuple[PlanRequest | None, Choice]:
+    def start(self, name: str, arguments: Messages) -> tuple[PlanRequest | None, Choice]:
         """Start a non-blocking call by the latest plan; None if the MPI library shall run it. Waits for no other rank.
 
         :param name: name of mpi4py's blocking method.
@@ -339,7 +340,7 @@ class Neighbours:
             self._requests.put((name, place), arguments, program, run)
         return request, settled.choice
 
-    def prepare(self, name: str, arguments: tuple[Any, Any]) -> tuple[PersistentRequest | None, Choice]:
+    def prepare(self, name: str, arguments: Messages) -> tuple[PersistentRequest | None, Choice]:
         """A request for a call, to be started many times; None if the MPI library shall make it; collective.
 
         :param name: name of mpi4py's method, without ``_init``.
@@ -381,7 +382,7 @@ class Neighbours:
         choice = self.only if settled is None else settled.choice
         return "" if choice is None else f"{choice.algorithm}: {choice.reason}"
 
-    def _read(self, spec: NeighbourSpec, arguments: tuple[Any, Any]) -> tuple[Sides, Exception | None]:
+    def _read(self, spec: NeighbourSpec, arguments: Messages) -> tuple[Sides, Exception | None]:
         """The memory of a call, and the error of this rank's arguments; in this case all blocks are empty."""
         alone = self._state.groups.alone
         try:

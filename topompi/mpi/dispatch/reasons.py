@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mpi4py import MPI
@@ -9,10 +10,11 @@ from mpi4py import MPI
 from ..execution.sizes import needs_of
 from ..prediction.scope import unmodelled
 from ..selection.choice import Choice
-from ..selection.classes import size_class
+from ..selection.classes import Key, middle_of, size_class
 
 if TYPE_CHECKING:
-    from .parts import Parts
+    from ..prediction.untuned import Prediction
+    from .state import State
 
 __all__ = ["why_ran"]
 
@@ -20,7 +22,7 @@ UNSOUND = "something is wrong with the call on this rank"
 
 
 def why_ran(
-    state: Parts, method: str, choice: Choice, ran: str, nbytes: int, root: int | None, op: MPI.Op | None
+    state: State, method: str, choice: Choice, ran: str, nbytes: int, root: int | None, op: MPI.Op | None
 ) -> str:
     """The reason why an algorithm ran a call, in words: the reason of the choice, with additions in two cases.
 
@@ -42,7 +44,23 @@ def why_ran(
         refusal = state.executor.unplanned.get((method, choice.algorithm), UNSOUND)
         said = [f"{choice.algorithm} cannot run here: {refusal}", *said]
     elif state.interface.virtual and unmodelled(state.interface) in choice.reason and state.groups.rank == 0:
-        real = state.on_the_network.predict((method, size_class(nbytes), needs_of(op)), root or 0)
+        real = _on_the_network(state, (method, size_class(nbytes), needs_of(op)), root or 0)
         why = real.reason.removeprefix(f"{real.algorithm}: ")
         said.append(f"on the real network {real.algorithm} would run: {why}")
     return "; ".join(said)
+
+
+def _on_the_network(state: State, key: Key, root: int) -> Prediction:
+    """The cost model's choice for a class of calls, if the ranks of a virtual placement really ran on its hosts.
+
+    :param state: topompi's state of the communicator.
+    :param key: the class: method, size class, needs of the operation.
+    :param root: the root; it counts only in the first call of a class.
+    """
+    common = state.common
+    if key not in common.predicted:
+        from ..prediction.untuned import predict
+
+        size, runs = middle_of(key[1]), partial(state.selector.runs, key)
+        common.predicted[key] = predict(common.real_predictor, key[0], size, root, runs, commutative=not key[2].order)
+    return common.predicted[key]

@@ -86,7 +86,7 @@ class Replacing:
 
     def _begin(self, module: Any) -> None:
         """Find the world's topology, re-order its ranks, and start a recording, as the settings ask; collective."""
-        from ..communicator.handle import bare, kept_of
+        from ..communicator.handle import bare, lineage_of
         from ..communicator.kinds import Intracomm
         from ..communicator.state import begin, leave_to_library
 
@@ -95,7 +95,7 @@ class Replacing:
         try:
             begin(world)
             ours = _mapped(world)
-            kept_of(ours).lasts = kept_of(alone).lasts = True
+            lineage_of(ours).lasts = lineage_of(alone).lasts = True
             module.COMM_WORLD = ours
             module.COMM_SELF = alone
             self._recording = _recording(module, ours)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..communicator.handle import kept_of
+from ..communicator.handle import state_seen
 from ..dispatch.calls import DEFAULTS
 from ..execution.binding import Sent
 from ..execution.buffers import block, is_in_place, vector
@@ -66,11 +66,11 @@ def ran(comm: Any) -> Sent | None:
 
     A second query about the same call returns None, too.
     """
-    held = kept_of(comm).held
-    if held is None or held.executor.ran is None:
+    state = state_seen(comm)
+    if state is None or state.executor.ran is None:
         return None
-    sent: Sent = held.executor.ran.sent
-    held.executor.ran = None
+    sent: Sent = state.executor.ran.sent
+    state.executor.ran = None
     return sent
 
 

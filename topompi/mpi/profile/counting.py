@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from .recording import KINDS, Call, Exchanges, RankRows
 if TYPE_CHECKING:
     from ..execution.binding import Sent
 
-__all__ = ["Counters", "Group", "asked"]
+__all__ = ["Counters", "Group", "Recorded", "asked"]
 
 Integers = NDArray[np.int64]
 MOST_CALLS = 512  # different calls in ``Group.calls``, at most, to limit its memory; ``fold`` empties it then
@@ -176,6 +177,18 @@ class Counters:
         )
         kind, peer, messages, volume = np.concatenate(parts, axis=1)
         return RankRows(rank, kind, peer, messages, volume, host, calls, exchanges)
+
+
+@dataclass(slots=True)
+class Recorded:
+    """A communicator as a recording counts it.
+
+    :param group: the communicator's ranks as counted peers.
+    :param graph: number of the communicator's graph; None before it has counted neighbourhood calls.
+    """
+
+    group: Group
+    graph: int | None = None
 
 
 class Group:

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from ...inputs.settings import word_of
 from ..communicator import Intracomm
-from ..communicator.handle import Handle, kept_of
+from ..communicator.handle import Handle, keep
 from ..communicator.state import state_of
 from ..execution.native import NativeIntracomm
 from . import methods
 from .command import kept_command
-from .counting import Counters, Group
+from .counting import Counters, Group, Recorded
 from .errors import ProfileError
 from .file import head_line, part_of, parts_of, rank_line, write_lines
 from .overhead import call_seconds
@@ -208,7 +208,7 @@ class Recording:
         group = MPI.Comm.Get_group(comm)
         found: Group = self.counters.group(MPI.Comm.Get_rank(comm), self.units_of(group))
         group.Free()
-        kept_of(comm).group = found
+        keep(comm, "_topompi_recorded", Recorded(found))
         return found
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from mpi4py import MPI
 from numpy import ndarray
 
-from ..communicator.handle import kept_of
+from ..communicator.handle import kept
 from ..execution.buffers import block
 from .counted import Method, after, timed
-from .counting import Counters, Group
+from .counting import Counters, Group, Recorded
 from .requests import counted
 
 __all__ = [
@@ -155,8 +155,8 @@ def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
     :param counters: the counters of the active recording.
     :param group_of: function that makes the group of a communicator and stores it with the communicator.
     """
-    group = kept_of(comm).group
-    return group if group is not None and group.owner is counters else group_of(comm)
+    recorded: Recorded | None = kept(comm, "_topompi_recorded")
+    return recorded.group if recorded is not None and recorded.group.owner is counters else group_of(comm)
 
 
 def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:

@@ -9,12 +9,12 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from ..communicator.handle import kept_of, plain
+from ..communicator.handle import kept, plain
 from ..communicator.neighbours import known_to
 from ..execution.specs import CALLS, NATIVE
 from .collectives import parts
 from .counted import Method, after, timed
-from .counting import Counters, Group
+from .counting import Counters, Group, Recorded
 from .messages import GroupOf, bytes_of, group_for, length_of
 from .requests import counted
 
@@ -103,12 +103,12 @@ def _counting(
     units, volume = group[edges[there]], lengths[there]
     method = name.removesuffix("_init")
     mean = int(volume.sum()) // max(len(volume), 1)
-    kept = kept_of(comm)
-    if kept.graph is None:
-        kept.graph, group.graphs = group.graphs, group.graphs + 1
+    recorded: Recorded = kept(comm, "_topompi_recorded")
+    if recorded.graph is None:
+        recorded.graph, group.graphs = group.graphs, group.graphs + 1
     every = np.asarray(group.units, dtype=np.int64)
     lowest = min(group.owner.peers[every[every >= 0]].tolist(), default=0)
-    key = method, lowest, group.size, kept.graph
+    key = method, lowest, group.size, recorded.graph
 
     def count(carried: bool) -> None:
         group.owner.add("C", units, volume)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..execution.specs import CALLS
 from .collectives import collective
-from .counting import Counters, Group
+from .counting import Counters, Group, Recorded
 from .messages import sending
 
 __all__ = ["call_seconds"]
@@ -21,7 +21,8 @@ class _Communicator:
     """A stand-in for a communicator, with the attributes that counting methods use."""
 
     def __init__(self, group: Group) -> None:
-        self._topompi_kept = SimpleNamespace(group=group, held=SimpleNamespace(executor=SimpleNamespace(ran=None)))
+        self._topompi_recorded = Recorded(group)
+        self._topompi_state = SimpleNamespace(executor=SimpleNamespace(ran=None))
 
 
 def call_seconds(calls: int, rounds: int) -> dict[str, float]:

@@ -32,6 +32,8 @@ class Policy:
     :param neighbours: ``TOPOMPI_NEIGHBOURS``, the word that decides on neighbourhood collectives; empty if the cost
         model or a trial does.
     :param measures: whether trials may be made.
+    :param checks: seconds in a call after which the watchdog prints a line, by ``TOPOMPI_CHECK``; 0 if calls are not
+        checked.
     """
 
     rules: Rules | None = None
@@ -39,6 +41,7 @@ class Policy:
     native_calls: int = 0
     neighbours: str = ""
     measures: bool = False
+    checks: int = 0
     alone: ClassVar[Choice] = Choice("native", "native: one rank")
 
     def only(self, interface: TopologyInterface) -> Choice | None:

@@ -16,14 +16,14 @@ from ...execution.rankzero import from_rank_0
 from .. import agreement
 from ..agreement import AgreementError
 from ..derived import adopt
-from ..handle import Handle, is_null, kept_of
+from ..handle import Handle, is_null, lineage_of
 from ..state import working
 
 if TYPE_CHECKING:
     from ....mapping.graph import CommunicationGraph
     from ....topology import TopologyInterface
     from ...dispatch.common import Common
-    from ...dispatch.parts import Parts
+    from ...dispatch.state import State
     from .order import Aim, MappingReport, Solution
 
 __all__ = ["Reordering", "remap"]
@@ -85,7 +85,7 @@ class Reordering(Handle):
 
     __slots__ = ()
 
-    def Create_cart(self, dims: Sequence[int], periods: Any = None, reorder: bool = False) -> Any:
+    def Create_cart(self, dims: Sequence[int], periods: Sequence[bool] | None = None, reorder: bool = False) -> Any:
         """A communicator with a Cartesian topology; with ``reorder`` its ranks are re-ordered for the network.
 
         The order is sought for equal messages between nearest neighbours in the grid. If the grid is smaller than the
@@ -110,8 +110,8 @@ class Reordering(Handle):
         self,
         sources: Sequence[int],
         destinations: Sequence[int],
-        sourceweights: Any = None,
-        destweights: Any = None,
+        sourceweights: Sequence[int] | None = None,
+        destweights: Sequence[int] | None = None,
         info: MPI.Info = MPI.INFO_NULL,
         reorder: bool = False,
     ) -> Any:
@@ -133,7 +133,7 @@ class Reordering(Handle):
         sources: Sequence[int],
         degrees: Sequence[int],
         destinations: Sequence[int],
-        weights: Any = None,
+        weights: Sequence[int] | None = None,
         info: MPI.Info = MPI.INFO_NULL,
         reorder: bool = False,
     ) -> Any:
@@ -149,7 +149,7 @@ class Reordering(Handle):
         return _create_distributed(self, "Create_dist_graph", given, info)
 
 
-def _create_shared(comm: Handle, name: str, given: tuple[Any, ...]) -> Any:
+def _create_shared(comm: Handle, name: str, given: tuple[object, ...]) -> Any:
     """The communicator made by a method whose arguments are the same on all ranks."""
     from .neighbourhoods import SHARED
 
@@ -168,7 +168,7 @@ def _create_shared(comm: Handle, name: str, given: tuple[Any, ...]) -> Any:
     return _made_on(comm, plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
 
-def _create_distributed(comm: Handle, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
+def _create_distributed(comm: Handle, name: str, given: tuple[object, ...], info: MPI.Info) -> Any:
     """The communicator made by a method whose arguments differ by rank; new rank r takes old rank r's arguments.
 
     Cost in addition to ``remap``'s: one gather of all arguments, one message per rank.
@@ -205,7 +205,7 @@ def _create_distributed(comm: Handle, name: str, given: tuple[Any, ...], info: M
 
 
 def _made_on(
-    comm: Handle, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], Any]
+    comm: Handle, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], MPI.Comm]
 ) -> Any:
     """The communicator that ``make`` makes from a re-ordered one, or from ``plain`` if the order stays.
 
@@ -222,16 +222,16 @@ def _made_on(
     return _reported(comm, name, made, solution.report)
 
 
-def _reported(comm: Handle, name: str, made: Any, report: MappingReport) -> Any:
+def _reported(comm: Handle, name: str, made: MPI.Comm, report: MappingReport) -> Any:
     """The given communicator as an object of topompi's class, to which the report is attached."""
     child = adopt(made, comm)
-    kept_of(child).report = report
+    lineage_of(child).report = report
     if counters.enabled:
         counters.count(name, 0, report.algorithm, report.describe())
     return child
 
 
-def _aimed(graph: CommunicationGraph, state: Parts) -> tuple[CommunicationGraph, Aim]:
+def _aimed(graph: CommunicationGraph, state: State) -> tuple[CommunicationGraph, Aim]:
     """The graph of a topology, and the aim of the search for an order of its ranks; not collective.
 
     If topompi may join the messages of neighbourhood collectives between hosts, the order is sought for those messages.

@@ -164,7 +164,7 @@ def _reason(aim: Aim, found: Found) -> str:
     return f"predicted to save {found.gain:.1%} of {aim.says}{verdict}{cut}"
 
 
-def _new_rank(found: Mapping, machine: Machine, rank_host: NDArray[np.integer[Any]]) -> Integers:
+def _new_rank(found: Mapping, machine: Machine, rank_host: NDArray[np.integer]) -> Integers:
     """The new rank of each process, by its old rank, shape (ranks,).
 
     A process keeps its old rank if the new order puts that rank on the process's host. The other processes of a host

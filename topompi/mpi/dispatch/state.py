@@ -1,75 +1,107 @@
-"""The state that topompi keeps with a communicator: topology, sub-communicators, plans and choices."""
+"""How a communicator came to be, and the state that topompi keeps with it: sub-communicators, plans and choices."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from mpi4py import MPI
 
 from ..execution.executor import Executor
 from ..execution.groups import Groups
 from ..execution.specs import NATIVE
 from .calls import Calls
-from .common import Bequest, Common
-from .origin import Origin
+from .common import Common
+from .counters import counters
 
 if TYPE_CHECKING:
     from ...topology import TopologyInterface
+    from ..execution.executor import Shared
     from ..execution.rollcall import RollCall
     from ..selection.choice import Choice
     from ..selection.classes import Key
+    from ..selection.policy import Policy
     from ..selection.selector import Selector
-    from .realnetwork import OnTheNetwork
 
-__all__ = ["Parts", "attach", "attached", "detach"]
+__all__ = ["Lineage", "State", "attach", "attached", "detach"]
 
 
-class Parts:
+@dataclass(slots=True)
+class Lineage:
+    """How a communicator came to be, and the values that its state begins with.
+
+    :ivar origin: common state of the communicator from whose topology this one takes its ranks' part; None if it was
+        made from none of topompi's.
+    :ivar common: the state shared by communicators over the same ranks; None if it is not known yet.
+    :ivar only: the parent's single choice for every call, if it is valid here, too; None if there are several.
+    :ivar chosen: the final choices of a parent with the same ranks.
+    :ivar shared: the schedules that rank 0 had sent to all ranks of a parent with the same ranks.
+    :ivar policy: rank 0's settings; None if rank 0 has not been asked.
+    :ivar owned: True if ``free`` frees the communicator, because the user did not bring it.
+    :ivar lasts: True for handles of MPI.COMM_WORLD and MPI.COMM_SELF under the launcher: freeing them keeps the shared
+        state.
+    :ivar report: the report on the search for the order of the ranks, if they were re-ordered; not typed, because its
+        room stands on this one.
+    """
+
+    origin: Common | None = None
+    common: Common | None = None
+    only: Choice | None = None
+    chosen: Mapping[Key, Choice] = field(default_factory=dict)
+    shared: Shared = field(default_factory=dict)
+    policy: Policy | None = None
+    owned: bool = False
+    lasts: bool = False
+    report: object = None
+
+    @property
+    def checks(self) -> int:
+        """Seconds in a call after which the watchdog prints a line; 0 if calls are not checked."""
+        return 0 if self.policy is None else self.policy.checks
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether calls may run straight from the table of calls, because they are neither checked nor counted."""
+        return not self.checks and not counters.enabled
+
+
+class State:
     """The state that topompi keeps with one communicator; each part of it is made at its first use.
 
     :param comm: the user's communicator, as an instance of mpi4py's own class; not freed here.
     :param common: the state shared with other communicators over the same ranks.
-    :param bequest: the state taken over from the parent communicator; None if there is no parent.
-    :param native_calls: number of the communicator's first calls among which the MPI library runs the small ones.
+    :param lineage: how the communicator came to be, with the values that it took over; it is not kept.
     :param calls: the communicator's table of calls, which may be in use already; if it is None, a table is made.
-    :param quick: True to look calls up in the table; False if each call is to be checked or counted.
+    :ivar origin: common state of the communicator from whose topology communicators made from this one take theirs.
+    :ivar native_calls: number of the communicator's first calls among which the MPI library runs the small ones.
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: the plans made so far, and everything that running them needs.
-    :ivar length: buffer (1 int64) for the size in bytes of a pickled object, which the root sends before the object.
+    :ivar chosen: the final choices of the selector, by class of calls.
     :ivar quick: whether calls are neither checked nor counted.
     :ivar only: the single choice for every call; None if there are several.
     :ivar neighbours: the ``Neighbours`` of a communicator with a topology; None until the first call of them.
     :ivar exchanges: number of sparse exchanges (``topompi.exchange``) so far, modulo 2.
     """
 
-    def __init__(
-        self,
-        comm: MPI.Intracomm,
-        common: Common,
-        bequest: Bequest | None = None,
-        native_calls: int = 0,
-        calls: Calls | None = None,
-        *,
-        quick: bool = True,
-    ) -> None:
-        self.common, self.native_calls = common, native_calls
+    def __init__(self, comm: MPI.Intracomm, common: Common, lineage: Lineage, calls: Calls | None = None) -> None:
+        self.common, self.origin = common, lineage.origin or common
+        self.native_calls = 0 if lineage.origin is None else common.policy.native_calls
         self.groups = Groups(comm, common.hierarchy)
-        self._chosen = {} if bequest is None else bequest.chosen.copy()
-        shared = {} if bequest is None else bequest.shared.copy()
-        self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
-        self.length = np.zeros(1, dtype=np.int64)
+        self.executor = Executor(self.groups, lambda: common.network, common.plans, lineage.shared.copy())
+        self.chosen = dict(lineage.chosen)
         self.neighbours: Any = None  # not typed, because its module imports this one
         self.exchanges = 0
         self._heard: set[Key] = set()
         self._met = False
         self.calls = Calls() if calls is None else calls
-        self.quick = quick
-        if quick:
-            self.calls.passes, self.calls.others = True, common.early if native_calls else common.natives
+        self.quick = lineage.is_quick
+        if self.quick:
+            self.calls.passes, self.calls.others = True, common.early if self.native_calls else common.natives
         # Taken from data that all ranks have, and not from the selector, which may have to send messages.
-        self.only = common.only if bequest is None else bequest.only or common.only
+        only = common.only  # computed in any case, so that later communicators over these ranks know it at once
+        self.only = lineage.only or only
 
     @property
     def comm(self) -> MPI.Intracomm:
@@ -95,7 +127,7 @@ class Parts:
         made = Selector(
             common.interface, self.groups.talks, common.siblings, common.policy, common.answers, common.known
         )
-        made.final = self._chosen
+        made.final = self.chosen
         return made
 
     @cached_property
@@ -136,22 +168,9 @@ class Parts:
             self._met = True
             self.comm.Barrier()
 
-    @cached_property
-    def on_the_network(self) -> OnTheNetwork:
-        """The cost model's choices for the network of a virtual placement, as if the ranks really ran there."""
-        from .realnetwork import OnTheNetwork
-
-        return OnTheNetwork(self.common, self.selector)
-
-    @cached_property
-    def origin(self) -> Origin:
-        """The topology for communicators made from this one, which must not be freed before this property is read."""
-        return Origin(self.comm, self.common)
-
-    @property
-    def bequest(self) -> Bequest:
-        """The state that a new communicator with the same ranks in the same order takes over."""
-        return Bequest(self.common, self.only, self._chosen.copy(), self.executor.shared.copy())
+    def leave_all(self) -> None:
+        """Leave every call to the MPI library until the state is freed, if the choice is the same for all calls."""
+        self.calls.all = self.usable and self.only is not None and self.quick
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:
         """The final choice for calls of a method and size; None if it is not made yet. Local: no communication."""
@@ -174,7 +193,7 @@ class Parts:
 _keyval = MPI.KEYVAL_INVALID
 
 
-def _released(comm: MPI.Comm, keyval: int, state: Parts) -> None:
+def _released(comm: MPI.Comm, keyval: int, state: State) -> None:
     state.free()
 
 
@@ -185,10 +204,10 @@ def _get_keyval() -> int:
     return _keyval
 
 
-def attached(comm: MPI.Comm) -> Parts | None:
+def attached(comm: MPI.Comm) -> State | None:
     """The state attached to a communicator; None if none is attached yet."""
-    state: Any = MPI.Comm.Get_attr(comm, _get_keyval())
-    return state if isinstance(state, Parts) else None
+    state = MPI.Comm.Get_attr(comm, _get_keyval())
+    return state if isinstance(state, State) else None
 
 
 def detach(comm: MPI.Comm) -> None:
@@ -203,6 +222,6 @@ def detach(comm: MPI.Comm) -> None:
         MPI.Comm.Delete_attr(comm, _get_keyval())
 
 
-def attach(comm: MPI.Comm, state: Parts) -> None:
+def attach(comm: MPI.Comm, state: State) -> None:
     """Attach a state to a communicator, replacing an attached one; it is freed with the communicator."""
     MPI.Comm.Set_attr(comm, _get_keyval(), state)
