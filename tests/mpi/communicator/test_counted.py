@@ -7,7 +7,6 @@ import os
 import numpy
 import topompi
 from mpi4py import MPI
-from topompi.mpi.communicator import counted
 from topompi.machine.shutter.holds import Process
 from topompi.machine.shutter.sources import SOURCES, UnavailableError
 
@@ -23,7 +22,7 @@ try:
     reader = SOURCES["calls"].open(process)
     print(*reader.read(), topompi.Intracomm.Bcast.__name__)
 except UnavailableError as why:
-    print(why, counted._wrapped)
+    print(why)
 """
 
 
@@ -36,7 +35,7 @@ def test_collective_calls_are_counted_and_do_what_they_did(tmp_path):
 def test_nothing_is_counted_without_the_variable(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     done = run_mpi(2, tmp_path / "program.py", env={"TOPOMPI_TOPOLOGY": ""})
-    assert done.stdout.splitlines() == ["the process publishes no counter []"] * 2, done.stderr
+    assert done.stdout.splitlines() == ["the process publishes no counter"] * 2, done.stderr
 
 
 def test_another_word_is_refused(tmp_path):
