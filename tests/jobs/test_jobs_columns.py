@@ -14,7 +14,7 @@ from tests.support import examples, shared_data
 from tests.workloads import random_workload
 from topompi.machine.jobs import Workload, WorkloadError, read_swf, read_workload
 from topompi.machine.jobs.workload import write_batsim, write_swf
-from topompi.machine.jobs.workload.transform import larger, segments
+from topompi.machine.jobs.workload.workload import larger, segments
 
 KINDS = {"slots": np.int64, "shared": bool, "program": object, "group": np.int64, "weight": np.float64}
 

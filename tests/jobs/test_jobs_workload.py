@@ -16,7 +16,7 @@ from tests.workloads import random_workload
 from topompi.errors import TopompiError
 from topompi.machine.jobs import Workload, WorkloadError, read_swf, read_workload
 from topompi.machine.jobs.workload import read_batsim, read_sacct, write_batsim
-from topompi.machine.jobs.workload.transform import larger, segments
+from topompi.machine.jobs.workload.workload import larger, segments
 
 SWF = "; Version: 2.2\n; MaxNodes: 64\n" + "1 0 -1 34616 472 -1 -1 156 -1 -1 0 16 -1 64 -1 1 -1 -1\n" * 8
 SACCT = """JobID|User|NNodes|Timelimit|Submit|Start|Elapsed|End

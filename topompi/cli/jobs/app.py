@@ -31,7 +31,7 @@ from ...machine.jobs.drawing import check_plot, draw, draw_comparison
 from ...machine.jobs.exports import to_json, write_jobs
 from ...machine.jobs.metrics import figures
 from ...machine.jobs.study import SCENARIOS, Interval, break_even, interval, replay
-from ...machine.jobs.workload.transform import larger, segments
+from ...machine.jobs.workload.workload import larger, segments
 from ...views.cluster import read_cluster
 from ..app import with_late
 from ..inputs import (

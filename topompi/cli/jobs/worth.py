@@ -21,9 +21,8 @@ from ...machine.colocation.scheduling.halves import on_halves
 from ...machine.colocation.scheduling.neighbours import intervals_of
 from ...machine.colocation.scheduling.speed import ColocatedSpeed
 from ...machine.colocation.scheduling.table import rate_table
-from ...machine.colocation.speedups.drawn import draw_speedups
 from ...machine.colocation.speedups.files import read_speedups
-from ...machine.colocation.speedups.matrix import Speedups
+from ...machine.colocation.speedups.matrix import Speedups, draw_speedups
 from ...machine.jobs import QUEUES, Cluster, Outcome, Workload, read_workload, simulate
 from ..inputs import AsJson, ClusterName, First, Settings, settings_of
 from ..quantities import FACTOR, HOSTS, PER_HOST, SEED, SHARE

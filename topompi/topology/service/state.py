@@ -10,10 +10,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ...machine.daemon.commands import run_command
+from ...machine.daemon.commands import in_thread, run_command
 from ...machine.daemon.counters import prometheus
 from ...machine.daemon.notify import notify
-from ...machine.daemon.threads import in_thread
 from ...machine.daemon.watch import Watch
 from .bounds import Bounds
 from .counters import PREFIX, Counters
