@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -291,7 +291,7 @@ def _compare_parts(
         with _progress("break-even", len(workload)):
             pays = interval([break_even(part, cluster, queue) for part in parts])
     if as_json:
-        told: dict[str, Any] = {
+        told: dict[str, object] = {
             name: {figure: asdict(value) for figure, value in of.items()} for name, of in found.items()
         }
         print_notes(workload)

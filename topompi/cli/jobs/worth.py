@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -137,7 +137,7 @@ def _programs(workload: Workload, matrix: Speedups, column: str | None, seed: in
     return np.array([matrix.number[name] for name in names], np.int64)
 
 
-def _facts(found: Worth, workload: Workload, matrix: Speedups, error: float) -> dict[str, Any]:
+def _facts(found: Worth, workload: Workload, matrix: Speedups, error: float) -> dict[str, object]:
     effects = found.effects
     columns = {
         "job": workload.number, "program": np.array(matrix.programs)[effects.program], "nodes": effects.size,

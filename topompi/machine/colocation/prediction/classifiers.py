@@ -37,8 +37,8 @@ class Model(NamedTuple):
 
     words: str
     place: str
-    fixed: dict[str, Any]
-    grid: dict[str, tuple[Any, ...]]
+    fixed: dict[str, object]
+    grid: dict[str, tuple[object, ...]]
     scaled: bool = False
     seeded: bool = False
 
@@ -92,7 +92,7 @@ class Classifier:
     accuracy: float
     seconds: float
 
-    def predict(self, x: NDArray[Any]) -> NDArray[np.int8]:
+    def predict(self, x: NDArray[np.generic]) -> NDArray[np.int8]:
         """Return the class of each row, a place in ``CLASSES``.
 
         :param x: features, shape (m, k).

@@ -40,13 +40,15 @@ def batsim_of_json(name: str, content: Any, partial: bool = False) -> Workload:
     )
 
 
-def _member(name: str, content: Any, word: str, kind: type) -> Any:
+def _member(name: str, content: object, word: str, kind: type) -> Any:
     if not isinstance(content, dict) or not isinstance(content.get(word), kind):
         raise WorkloadError(f"{name}: expecting an object with {word}, got none")
     return content[word]
 
 
-def _values(where: str, number: int, job: Any, profiles: dict[str, Any], known: dict[str, float]) -> dict[str, int]:
+def _values(
+    where: str, number: int, job: object, profiles: dict[str, object], known: dict[str, float]
+) -> dict[str, int]:
     if not isinstance(job, dict):
         raise WorkloadError(f"{where}: expecting an object, got {type(job).__name__}")
     name = str(job.get("id", number)).rpartition("!")[2]
@@ -61,7 +63,7 @@ def _values(where: str, number: int, job: Any, profiles: dict[str, Any], known: 
     }
 
 
-def _delay(where: str, name: Any, profiles: dict[str, Any], known: dict[str, float], depth: int = 0) -> float:
+def _delay(where: str, name: object, profiles: dict[str, object], known: dict[str, float], depth: int = 0) -> float:
     """Return the seconds of a profile: a delay, or a sequence of delays that may be repeated.
 
     :param where: file and job, for error messages.
@@ -105,13 +107,11 @@ def _further(where: str, job: dict[str, Any], profiles: dict[str, Any]) -> dict[
     return found if profile == f"delay{profiles[profile].get('delay')}" else found | {"profile": profile}
 
 
-def _seconds(where: str, value: Any, least: int = 0, below: int = LATEST) -> int:
+def _seconds(where: str, value: object, least: int = 0, below: int = LATEST) -> int:
     return round(_number(where, value, least, below))
 
 
-def _number(where: str, value: Any, least: int = 0, below: int = LATEST) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not least <= value < below:
+def _number(where: str, value: object, least: int = 0, below: int = LATEST) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value < below:
         raise WorkloadError(f"{where}: expecting a number from {least} below {below}, got {str(value)[:40]!r}")
-    found: float = value
-    return found
+    return value
