@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from topompi.mpi.probe.levels import FloatArray
 from topompi.mpi.probe.tournament import Round
-from topompi.netsim.fairness import max_min
+from topompi.netsim.interpreter import max_min
 from topompi.topology import Fabric, TopologyInterface, compute_routes
 
 SOFTWARE, SWITCH = 40e-6, 10e-6  # seconds of a round trip: without a switch, and for each switch crossed

@@ -9,7 +9,7 @@ writes and reads the files of launchers, and ``placement`` has the launchers' pl
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .evaluate import Evaluation, evaluate
 from .graph import CommunicationGraph
@@ -50,7 +50,7 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _LATER:
         return getattr(import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class Distances(Protocol):
     def num_hosts(self) -> int:
         """Number of hosts, n."""
 
-    def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
+    def between(self, a: NDArray[np.generic], b: NDArray[np.generic]) -> Integers:
         """The distances from hosts a to hosts b, two arrays that broadcast as in numpy.
 
         The distance from a host to itself is the distance between two ranks on it.
@@ -94,7 +94,7 @@ class Tree:
         """Number of hosts, n."""
         return int(self.clusters.shape[1])
 
-    def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
+    def between(self, a: NDArray[np.generic], b: NDArray[np.generic]) -> Integers:
         """The distances from hosts a to hosts b, which broadcast as in numpy. Cost: O(levels) per pair."""
         far = np.full(np.broadcast(a, b).shape, self.distance[-1], dtype=np.int64)
         far += (self.distance[-2] - self.distance[-1]) * (np.asarray(a) != b)
@@ -145,7 +145,7 @@ class Torus:
         """Number of hosts, n."""
         return len(self.coordinates)
 
-    def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
+    def between(self, a: NDArray[np.generic], b: NDArray[np.generic]) -> Integers:
         """The distances from hosts a to hosts b, which broadcast as in numpy. Cost: O(dimensions) per pair."""
         steps = np.abs(self.coordinates[a] - self.coordinates[b])
         steps = np.where(self.wrap, np.minimum(steps, np.array(self.dims) - steps), steps)
@@ -188,7 +188,7 @@ class DistanceTable:
         """Number of hosts, n."""
         return len(self.distance)
 
-    def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
+    def between(self, a: NDArray[np.generic], b: NDArray[np.generic]) -> Integers:
         """The distances from hosts a to hosts b, which broadcast as in numpy."""
         return np.asarray(self.distance[a, b])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from .comparison import class_name
 from .graph import CommunicationGraph
 from .machine import Machine
 from .mapping import Mapping, MappingError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["check_plot", "draw_plot", "traffic"]
 
@@ -126,7 +130,7 @@ def _colours(classes: Table[str, dict[str, int]], hops: bool) -> dict[str, str]:
     return {**inside, **{str(key): colour for key, colour in zip(found, colours_by_hops(order).values(), strict=True)}}
 
 
-def _draw_bars(axes: Any, classes: Table[str, dict[str, int]], colours: dict[str, str], hops: bool) -> None:
+def _draw_bars(axes: Axes, classes: Table[str, dict[str, int]], colours: dict[str, str], hops: bool) -> None:
     totals = {name: max(1, sum(side.values())) for name, side in classes.items()}
     bottom = np.zeros(len(classes))
     for key, colour in colours.items():
@@ -143,7 +147,7 @@ def _draw_bars(axes: Any, classes: Table[str, dict[str, int]], colours: dict[str
     axes.figure.legend(handles[::-1], labels[::-1], fontsize=9, loc="outside lower left", ncols=min(len(labels), 4))
 
 
-def _name_cells(axes: Any, cells: int, hosts: Sequence[str]) -> None:
+def _name_cells(axes: Axes, cells: int, hosts: Sequence[str]) -> None:
     """Label a few cells with host names; a cell that several hosts share has the first host's name."""
     at = np.unique(np.linspace(0, cells - 1, min(cells, MOST_NAMES)).round().astype(int))
     named = [plain_label(cut_middle(hosts[one * len(hosts) // cells], 14)) for one in at.tolist()]
@@ -151,7 +155,7 @@ def _name_cells(axes: Any, cells: int, hosts: Sequence[str]) -> None:
     axes.set_yticks(at, named, fontsize=8)
 
 
-def _shade_legend(figure: Any, largest: float) -> None:
+def _shade_legend(figure: Figure, largest: float) -> None:
     """Draw a legend of three intensities with their bytes; the darkest is the largest cell."""
     from matplotlib.patches import Patch
 

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,7 +41,7 @@ class Machine:
     hosts: tuple[str, ...]
     slots: Integers
     distances: Distances
-    routes: NDArray[np.integer[Any]] | Tables | None = None
+    routes: NDArray[np.integer] | Tables | None = None
     capacity: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
@@ -137,7 +136,7 @@ class Machine:
         count = _integers(slots)
         return cls(_names(hosts, len(count)), count, DistanceTable(_integers(distance)))
 
-    def with_routes(self, links: NDArray[np.integer[Any]], capacity: ArrayLike) -> Machine:
+    def with_routes(self, links: NDArray[np.integer], capacity: ArrayLike) -> Machine:
         """The same machine with given routes between its hosts.
 
         :param links: links of the route from host i to host j, shape (n, n, longest), padded with -1.
@@ -146,11 +145,11 @@ class Machine:
         return replace(self, routes=np.asarray(links), capacity=np.asarray(capacity, dtype=np.float64))
 
     @property
-    def links(self) -> NDArray[np.integer[Any]] | None:
+    def links(self) -> NDArray[np.integer] | None:
         """Links of the route from host i to host j, shape (n, n, longest), padded with -1; None if unknown."""
         return self.routes.every_path if isinstance(self.routes, Tables) else self.routes
 
-    def paths(self, host_a: Integers, host_b: Integers) -> NDArray[np.integer[Any]]:
+    def paths(self, host_a: Integers, host_b: Integers) -> NDArray[np.integer]:
         """The links of the routes from hosts a to hosts b, shape (pairs, longest), padded with -1.
 
         :param host_a: sending hosts, shape (pairs,).

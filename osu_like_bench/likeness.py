@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from .record import Record
 
@@ -50,7 +49,7 @@ def cautions(first: Named, second: Named) -> Iterator[str]:
             yield f"Oversubscribed: {name}: times measure scheduling too"
 
 
-def _matters(record: Record) -> dict[str, Any]:
+def _matters(record: Record) -> dict[str, object]:
     facts, options = record.facts, record.options
     return {
         "arena": facts.arena,
@@ -72,7 +71,7 @@ def _matters(record: Record) -> dict[str, Any]:
     }
 
 
-def _unlike(one: Any, other: Any) -> tuple[str, str, str]:
+def _unlike(one: object, other: object) -> tuple[str, str, str]:
     """Return the place of the difference, and both values; of per-rank values, those of the first rank that differs."""
     if not isinstance(one, tuple) or not isinstance(other, tuple):
         return "", repr(one), repr(other)

@@ -17,7 +17,7 @@ from .timing import Call, measure
 __all__ = ["COLLECTIVES", "Call", "Contents", "Operation", "Series", "Times", "Typed", "Vector"]
 
 Times = tuple[NDArray[np.float64], list[dict[str, float]]]
-Contents = NDArray[Any] | None
+Contents = NDArray[np.generic] | None
 
 
 class Series(NamedTuple):
@@ -140,7 +140,7 @@ class Operation:
             None if self.expected(root) is None else self.spec(self.receive),
         )
 
-    def spec(self, buffer: NDArray[Any]) -> list[object]:
+    def spec(self, buffer: NDArray[np.generic]) -> list[object]:
         """Return the arguments by which mpi4py sends or receives a whole buffer: the buffer and its datatype."""
         return [buffer, self.datatype]
 
@@ -243,7 +243,7 @@ class Alltoall(Operation):
 class Vector(Operation):
     """A collective with counts (``Gatherv``, ...); as in OSU, all counts are equal, but the library cannot know it."""
 
-    def spec(self, buffer: NDArray[Any]) -> list[object]:
+    def spec(self, buffer: NDArray[np.generic]) -> list[object]:
         """Return the buffer as mpi4py takes it, with a count and a displacement per block if it has several blocks."""
         if self.blocks[buffer is self.receive] == "one":
             return super().spec(buffer)
@@ -254,7 +254,7 @@ class Vector(Operation):
 class Typed(Operation):
     """A collective with a datatype for each block (``Alltoallw``); as in OSU, all datatypes are equal."""
 
-    def spec(self, buffer: NDArray[Any]) -> list[object]:
+    def spec(self, buffer: NDArray[np.generic]) -> list[object]:
         """Return the buffer as mpi4py takes it, with a count, a displacement and a datatype per block."""
         counts = np.full(len(buffer), self.items, dtype=np.int32)
         places = np.arange(len(buffer)) * self.items * self.item()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+from numpy.typing import NDArray
 
 from .operations import Call, Operation, Series, Times
 from .timing import measure
@@ -91,7 +92,7 @@ def _mean(native: MPI.Intracomm, values: Any) -> Any:
 
 
 @cache
-def _operands() -> tuple[Any, Any]:
+def _operands() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     return np.full((ORDER, ORDER), 0.5, np.float32), np.ones(ORDER, np.float32)
 
 

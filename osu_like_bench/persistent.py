@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mpi4py import MPI
 
 from .operations import Call, Operation
@@ -16,7 +14,7 @@ class Persistent(Operation):
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         super().__init__(rank, ranks, nbytes)
-        self._requests: list[Any] = []
+        self._requests: list[MPI.Prequest] = []
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
         request = self.called(comm, f"{self.method}_init", root)()

@@ -117,7 +117,7 @@ class Record:
         )
 
 
-def _build(kind: type[Any], data: object, place: str) -> Any:
+def _build(kind: type[Any], data: Any, place: str) -> Any:
     """Make an instance of a dataclass from a JSON object; lists become tuples, and fields with defaults may be missing.
 
     :param kind: the dataclass, which contains no other dataclass.
@@ -154,5 +154,5 @@ def _fits(value: Any, hint: Any) -> bool:
     return hint is Any or isinstance(value, hint)
 
 
-def _words(hint: Any) -> str:
+def _words(hint: object) -> str:
     return hint.__name__ if isinstance(hint, type) and get_origin(hint) is None else str(hint)

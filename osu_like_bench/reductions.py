@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
@@ -67,8 +65,8 @@ class ReduceScatterBlock(Allreduce):
         return contribution(self.rank, self.ranks, self.ranks * self.items).reshape(self.ranks, -1)
 
     def expected(self, root: int) -> Contents:
-        total: NDArray[Any] = contribution_sum(self.ranks, self.ranks * self.items).reshape(self.ranks, 1, -1)
-        block: NDArray[Any] = total[self.rank]
+        total: NDArray[np.generic] = contribution_sum(self.ranks, self.ranks * self.items).reshape(self.ranks, 1, -1)
+        block: NDArray[np.generic] = total[self.rank]
         return block
 
 
@@ -78,7 +76,7 @@ class Scan(Allreduce):
     def expected(self, root: int) -> Contents:
         return self.sum_before(self.rank + 1)
 
-    def sum_before(self, rank: int) -> NDArray[Any]:
+    def sum_before(self, rank: int) -> NDArray[np.generic]:
         """Return the sum of the contributions of all ranks below ``rank``."""
         total = np.zeros((1, self.items), dtype=np.float32)
         for lower in range(rank):

@@ -117,11 +117,11 @@ class Remote(Pair):
         """Return the data that a rank's window holds before the call; its send buffer holds the same data."""
         return pattern(np.arange(len(self.send)), rank, self.items).astype(self.dtype)
 
-    def after(self) -> NDArray[Any]:
+    def after(self) -> NDArray[np.generic]:
         """Return the data that this rank's window must hold after the call."""
         return self.contents(self.rank) if self.leads or not self.changes else self.result()
 
-    def result(self) -> NDArray[Any]:
+    def result(self) -> NDArray[np.generic]:
         """Return the data that the target's window must hold after the call, for operations that change it."""
         return self.contents(0)
 
@@ -184,7 +184,7 @@ class PutBiBandwidth(PutBandwidth):
     def completing(self, window: MPI.Win) -> Call:
         return window.Fence
 
-    def after(self) -> NDArray[Any]:
+    def after(self) -> NDArray[np.generic]:
         return self.contents(self.peer)
 
 
@@ -204,7 +204,7 @@ class Accumulate(Remote):
         # 16 or more bytes, and wrap shorter ones modulo 256.
         return super().contents(rank) % 100
 
-    def result(self) -> NDArray[Any]:
+    def result(self) -> NDArray[np.generic]:
         total: NDArray[Any] = self.contents(0) + self.contents(1)
         return total
 
@@ -249,7 +249,7 @@ class CompareAndSwap(FetchAndOp):
 
         return reach
 
-    def result(self) -> NDArray[Any]:
+    def result(self) -> NDArray[np.generic]:
         return self.contents(0)
 
 

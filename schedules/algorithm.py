@@ -17,7 +17,7 @@ from .schedule import Schedule
 
 __all__ = ["FORMER_NAMES", "Algorithm", "View", "current_name", "takes_network"]
 
-View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
+View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, object]]]
 
 # Former names of algorithms and the present ones, because files of earlier versions are still read. No new algorithm
 # may take a former name.
@@ -44,7 +44,7 @@ def current_name(algorithm: str) -> str:
     return FORMER_NAMES.get(name, name) + slash + size
 
 
-def takes_network(network: Network, root: int) -> tuple[tuple[Network], dict[str, Any]]:
+def takes_network(network: Network, root: int) -> tuple[tuple[Network], dict[str, object]]:
     """The positional and keyword arguments of a generator that needs only the network; the root is not among them.
 
     :param network: the job's network.
@@ -111,7 +111,7 @@ class Algorithm:
     generator: Callable[..., Schedule | HostSchedule]
     view: View = takes_network
     when: str = ""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, object] = field(default_factory=dict)
     cut: Literal["blocks", "segments", "slices"] | None = None
     segments: Mapping[int, range] = field(default_factory=dict)
     parts: Callable[[Network, int], int] | None = None
@@ -165,7 +165,7 @@ class Algorithm:
         counts: ArrayLike | None = None,
         *,
         ordered: bool = False,
-        **parameters: Any,
+        **parameters: object,
     ) -> Schedule | HostSchedule:
         """Generate the schedule on a network, for some alltoalls in the compact form of a `HostSchedule`.
 

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -61,7 +60,7 @@ class _Function:
 
     collective: str
     name: str
-    function: Callable[..., Any]
+    function: Callable[..., object]
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
@@ -74,7 +73,7 @@ class _Function:
         named += [one for one in others if one.kind is one.KEYWORD_ONLY]
         return inspect.Signature([first.replace(kind=first.POSITIONAL_ONLY), *named])
 
-    def __call__(self, network: Network, **keywords: Any) -> _Made:
+    def __call__(self, network: Network, **keywords: object) -> _Made:
         try:
             made = self.function(network, **keywords)
         except ValueError as error:  # the user's function refuses a value, as built-in generators do
@@ -88,7 +87,7 @@ class _Function:
         return made
 
 
-def _prove(name: str, schedule: Schedule, collective: str, ranks: int, asked: Mapping[str, Any]) -> None:
+def _prove(name: str, schedule: Schedule, collective: str, ranks: int, asked: Mapping[str, object]) -> None:
     """Raise ScheduleError if a schedule differs from the request or does not implement its collective.
 
     :param name: the first words of error messages.

@@ -6,32 +6,37 @@ algorithms that topompi runs, too, are in `table.ALGORITHMS`.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from .algorithm import Algorithm
 from .alltoall import direct
 from .hosts import bcast_hosts, reduce_hosts, scan_hosts
 from .network import Network
 from .rooted import rankorder, reduction, scattered
+from .schedule import Schedule
 from .symmetric import bruck, folding, neighbours, pairwise, scanexchange, throughone
 
 __all__ = ["LIBRARY_ALGORITHMS"]
 
+_NOTHING: Mapping[str, object] = {}
 
-def _size(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
+
+def _size(network: Network, root: int) -> tuple[tuple[int], dict[str, object]]:
     return (network.num_ranks,), {}
 
 
-def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+def _hosts(network: Network, root: int) -> tuple[tuple[object], dict[str, object]]:
     return (network.rank_host,), {}
 
 
-def _over_hosts(generator: Any, **traits: Any) -> Algorithm:
-    return Algorithm(generator, _hosts, "as a library runs it over hosts", trial=False, **traits)
+def _over_hosts(generator: Callable[..., Schedule], keeps_order: bool = False) -> Algorithm:
+    return Algorithm(generator, _hosts, "as a library runs it over hosts", trial=False, keeps_order=keeps_order)
 
 
-def _plain(generator: Any, when: str, **traits: Any) -> Algorithm:
-    return Algorithm(generator, _size, when, trial=False, **traits)
+def _plain(
+    generator: Callable[..., Schedule], when: str, keeps_order: bool = False, fixed: Mapping[str, object] = _NOTHING
+) -> Algorithm:
+    return Algorithm(generator, _size, when, fixed, trial=False, keeps_order=keeps_order)
 
 
 _SAME = "as a library runs it, whatever the network"

@@ -259,7 +259,7 @@ class Schedule:
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             """Compute the columns of a schedule made from phases; no other attribute is ever missing."""
             if name not in COLUMNS or self.phases is None:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

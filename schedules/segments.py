@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..inputs.sizes import size_in
 from .network import Network
@@ -124,7 +124,7 @@ def make_cut(
     root: int,
     nbytes: int,
     blocks: int | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> Cut:
     """Make the schedule of an algorithm for a call of given length, and compute the size of its blocks, rounded up.
 

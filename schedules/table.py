@@ -40,53 +40,53 @@ __all__ = ["ALGORITHMS", "MOST_PARTS"]
 MOST_PARTS = 256  # most parts into which a message is cut
 
 
-def _size(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
+def _size(network: Network, root: int) -> tuple[tuple[int], dict[str, object]]:
     return (network.num_ranks,), {}
 
 
-def _rates(network: Network, root: int) -> tuple[tuple[Network], dict[str, Any]]:
+def _rates(network: Network, root: int) -> tuple[tuple[Network], dict[str, object]]:
     first = network.links[:, :, 0]
     rate = np.where(first >= 0, network.capacity[first], 0).max(axis=1)
     return (network,), {"delay": rate_delay(np.where(rate > 0, rate, 1.0))}
 
 
-def _order(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
+def _order(network: Network, root: int) -> tuple[tuple[int], dict[str, object]]:
     order = depth_first(rank_clusters(network), network.num_ranks, root=root)
     return (network.num_ranks,), {"order": order}
 
 
-def _grid_and_ports(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+def _grid_and_ports(network: Network, root: int) -> tuple[tuple[object], dict[str, object]]:
     return (ranks_on_grid(network),), {"ports": network.ports}
 
 
-def _grid_or_ring_and_ports(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+def _grid_or_ring_and_ports(network: Network, root: int) -> tuple[tuple[object], dict[str, object]]:
     """The torus, or, if the job does not fill one, the ranks in their order along rings; and the ports of a host."""
     grid = ranks_on_grid(network)
     return (ring_order(network) if grid.ndim == 1 else grid,), {"ports": network.ports}
 
 
-def _along_routes(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
+def _along_routes(network: Network, root: int) -> tuple[tuple[int], dict[str, object]]:
     return (network.num_ranks,), {"order": ring_order(network, root=root)}
 
 
-def _towards_root(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
+def _towards_root(network: Network, root: int) -> tuple[tuple[int], dict[str, object]]:
     """The arguments of a generator whose messages travel against the order, to the root."""
     return (network.num_ranks,), {"order": ring_order(network, root=root, inwards=True)}
 
 
-def _clusters(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _clusters(network: Network, root: int) -> tuple[tuple[object, ...], dict[str, object]]:
     return (network.num_ranks, rank_clusters(network)), {}
 
 
-def _grid(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+def _grid(network: Network, root: int) -> tuple[tuple[object], dict[str, object]]:
     return (ranks_on_grid(network),), {}
 
 
-def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+def _hosts(network: Network, root: int) -> tuple[tuple[object], dict[str, object]]:
     return (network.rank_host,), {}
 
 
-def _hosts_in_order(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _hosts_in_order(network: Network, root: int) -> tuple[tuple[object, ...], dict[str, object]]:
     """The arguments of a generator that takes hosts as the only level of clusters, and ranks in depth-first order."""
     return (network.num_ranks, network.rank_host[None]), _order(network, root)[1]
 
@@ -162,7 +162,7 @@ def _direct(
     generator: Callable[..., Schedule | HostSchedule],
     view: View,
     when: str,
-    fixed: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, object] | None = None,
     *,
     segments: Mapping[int, range] | None = None,
     **traits: Any,
@@ -281,7 +281,7 @@ def _in_lanes(collective: str, across: str, when: str, default: float, **traits:
 
     exchange = Across(generate, base.divides)
 
-    def view(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def view(network: Network, root: int) -> tuple[tuple[object, ...], dict[str, object]]:
         return (network, exchange), {}
 
     traits |= {"alone": across, "default": default, "logarithmic": across in ("circulant", "double_tree", "halving")}

@@ -8,8 +8,6 @@ reads and queries fabrics without MPI. mpi4py is imported when a communicator cl
 # top, not even ``typing``: see ``guard``.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from .mpi.communicator import (
         Cartcomm,
         Distgraphcomm,
@@ -80,7 +78,7 @@ def _tell_former_paths() -> None:
 _tell_former_paths()
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name in ROOMS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 __all__ = ["csv_cell", "last_first", "unmarked", "visible"]
 
@@ -42,7 +41,7 @@ def last_first(said: bytes) -> str:
     return f"{last} (before it: {'; '.join(others)})" if others else last
 
 
-def csv_cell(value: Any) -> Any:
+def csv_cell(value: object) -> object:
     """A value as a CSV cell: text that a spreadsheet would run as a formula gets an apostrophe in front; numbers stay.
 
     :param value: a number, None or text.

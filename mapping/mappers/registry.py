@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from ...inputs.extensions import imported, names_function
 from ..graph import CommunicationGraph
@@ -61,7 +61,7 @@ class _Function:
     """A mapper that calls a user's function."""
 
     name: str
-    function: Callable[..., Any]
+    function: Callable[..., object]
 
     def __call__(self, graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,9 +62,10 @@ def read(file: GraphFile) -> Edges:
     return Edges(file.name, size, True, *columns)
 
 
-def _column(file: GraphFile, root: dict[str, Any], name: str, size: int) -> NDArray[np.int64]:
+def _column(file: GraphFile, root: dict[str, object], name: str, size: int) -> NDArray[np.int64]:
     column = root.get(name)
-    many = len(root["source"]) if isinstance(root.get("source"), list) else 0
+    source = root.get("source")
+    many = len(source) if isinstance(source, list) else 0
     if not isinstance(column, list) or len(column) != many:
         given = f"{len(column)}" if isinstance(column, list) else type(column).__name__
         raise GraphFileError(f"{file.name}: expecting {name} to be a list of {many} numbers, got {given}")

@@ -6,7 +6,7 @@ import io
 import tokenize
 import zipfile
 from dataclasses import replace
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -72,12 +72,12 @@ def read(file: GraphFile) -> Edges:
     return from_matrix(file, dense.shape, row, column, dense[row, column])
 
 
-def _one_array(file: GraphFile) -> dict[str, NDArray[Any]]:
+def _one_array(file: GraphFile) -> dict[str, NDArray[np.generic]]:
     _check_array(file.name, io.BytesIO(file.data), len(file.data))
     return {"matrix": np.load(io.BytesIO(file.data), allow_pickle=False)}
 
 
-def _archived(file: GraphFile) -> dict[str, NDArray[Any]]:
+def _archived(file: GraphFile) -> dict[str, NDArray[np.generic]]:
     _check_members(file)
     with np.load(io.BytesIO(file.data), allow_pickle=False) as archive:
         return {name: np.asarray(archive[name]) for name in archive.files}
@@ -98,7 +98,7 @@ def _check_members(file: GraphFile) -> None:
                 _check_array(f"{file.name}:{member.filename}", stream, member.file_size)
 
 
-def _check_array(place: str, stream: Any, size: int) -> None:
+def _check_array(place: str, stream: IO[bytes], size: int) -> None:
     version = npy.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise GraphFileError(f"{place}: expecting an array of format 1.0 or 2.0, got {version[0]}.{version[1]}")
@@ -132,7 +132,7 @@ def _sparse(file: GraphFile) -> Edges:
     return from_matrix(file, found.shape, found.coords[0], found.coords[-1], found.data)
 
 
-def _columns(file: GraphFile, arrays: dict[str, NDArray[Any]]) -> Edges:
+def _columns(file: GraphFile, arrays: dict[str, NDArray[np.generic]]) -> Edges:
     missing = [name for name in ("source", "target", "volume") if name not in arrays]
     if missing:
         raise GraphFileError(f"{file.name}: expecting {_WANTED}, got none of {', '.join(missing)}")

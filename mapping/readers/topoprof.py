@@ -248,7 +248,7 @@ def rank_of(name: str, number: int, line: str, size: int) -> Line:
     return Line(rank, in_order, host, _calls(name, number, found), _exchanges(name, number, found, size))
 
 
-def _calls(name: str, number: int, found: dict[str, Any]) -> tuple[Call, ...]:
+def _calls(name: str, number: int, found: dict[str, object]) -> tuple[Call, ...]:
     calls = found.get("calls", [])
     if not isinstance(calls, list):
         _fail(name, number, "calls to be a list", calls)
@@ -259,7 +259,7 @@ def _calls(name: str, number: int, found: dict[str, Any]) -> tuple[Call, ...]:
     return tuple(Call(*call) for call in calls)
 
 
-def _exchanges(name: str, number: int, found: dict[str, Any], size: int) -> tuple[Exchanges, ...]:
+def _exchanges(name: str, number: int, found: dict[str, object], size: int) -> tuple[Exchanges, ...]:
     rows = found.get("neighbours", [])
     if not isinstance(rows, list):
         _fail(name, number, "neighbours to be a list", rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -59,7 +58,7 @@ class Findings:
         return {place: one.reason for place, one in self.outcomes.items() if isinstance(one, Failure)}
 
 
-def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
+def facts_of(interface: TopologyInterface, about: dict[str, object]) -> Facts:
     """Return the circumstances of a simulation, which are the same on every machine and at any time.
 
     :param interface: topology of the job.
@@ -67,7 +66,7 @@ def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
     """
     hosts = tuple(interface.hosts[host] for host in interface.rank_host)
     return Facts(
-        mpi=about["simulator"],
+        mpi=str(about["simulator"]),
         versions={"topompi": __version__, "numpy": np.__version__, "python": sys.version.split()[0]},
         ranks=interface.num_ranks,
         nodes=hosts,

@@ -191,10 +191,10 @@ class Model:
         t_s, t_w = zip(*costs, strict=True)
         return cls(tuple(hops.tolist()), t_s, t_w)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The model as a mapping that ``from_measured`` reads."""
         levels = zip(self.hops, self.t_s, self.t_w, strict=True)
-        found: dict[str, Any] = {"levels": {str(hops): {"t_s": t_s, "t_w": t_w} for hops, t_s, t_w in levels}}
+        found: dict[str, object] = {"levels": {str(hops): {"t_s": t_s, "t_w": t_w} for hops, t_s, t_w in levels}}
         optional = {"t_o": self.t_o, "t_r": self.t_r or None}
         return found | {name: value for name, value in optional.items() if value is not None}
 

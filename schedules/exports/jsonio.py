@@ -68,8 +68,8 @@ def from_json(text: str, name: str = "") -> Schedule:
             raise ScheduleTextError(f"{name}: {error}" if name else str(error)) from error
 
 
-def _schedule(document: Any) -> Schedule:
-    document = _fields("a schedule", document, _FIELDS)
+def _schedule(parsed: object) -> Schedule:
+    document = _fields("a schedule", parsed, _FIELDS)
     if _typed("schedule", document["schedule"], (int,)) != VERSION:
         _refuse("schedule", f"version {VERSION}", document["schedule"])
     head: dict[str, Any] = {name: _typed(name, document[name], kinds) for name, kinds in _KINDS.items()}
@@ -94,7 +94,7 @@ def _refuse(name: str, wanted: str, got: object) -> NoReturn:
     raise ScheduleTextError(f"{name}: expecting {wanted}, got {shown if len(shown) < 60 else shown[:57] + '...'}")
 
 
-def _unique(file: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(file: str, pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
@@ -116,7 +116,7 @@ def _fields(name: str, value: object, wanted: Sequence[str]) -> dict[str, Any]:
     return value
 
 
-def _typed(name: str, value: object, kinds: tuple[type, ...]) -> Any:
+def _typed(name: str, value: Any, kinds: tuple[type, ...]) -> Any:
     """Check that a value has one of the given types exactly; a boolean is no integer."""
     if type(value) not in kinds:
         _refuse(name, " or ".join(_WORDS[kind] for kind in kinds), value)

@@ -19,7 +19,7 @@ from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
 from topompi.machine.colocation.scheduling.table import rate_table
 from topompi.machine.colocation.speedups.matrix import Speedups
 from topompi.machine.jobs import Cluster, Outcome, Queue, Workload, simulate
-from topompi.machine.jobs.queueing.filler import Filler
+from topompi.machine.jobs.queueing.backfill import Filler
 from topompi.machine.jobs.study import Interval, interval
 
 from .matrices import aris, marconi

@@ -15,7 +15,7 @@ from studies.tables import Table, show_many
 from topompi.machine.jobs import Cluster, Workload, simulate
 from topompi.machine.jobs.metrics import summarise
 from topompi.machine.jobs.study import POLLARD, Interval, break_even, interval
-from topompi.machine.jobs.workload.transform import larger
+from topompi.machine.jobs.workload.workload import larger
 
 __all__ = ["LOADS", "drawn", "main", "row_of"]
 

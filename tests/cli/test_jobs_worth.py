@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support import command_line, shared_data
-from topompi.machine.jobs.workload import write_batsim
+from tests.workloads import batsim
 from topompi.machine.jobs.workload.workload import Workload
 
 CSV = "application,calm,loud\ncalm,1.0,0.5\nloud,1.0,0.8\n"
@@ -22,7 +22,7 @@ def folder(tmp_path_factory) -> Path:
     jobs = Workload.of(
         "two", submit=[0, 0], run=[100, 100], nodes=[2, 2], columns={"program": np.array(["calm", "loud"], object)}
     )
-    write_batsim(jobs, found / "log.json", 4)
+    (found / "log.json").write_text(batsim(jobs, 4))
     (found / "heat.csv").write_text(CSV)
     return found
 

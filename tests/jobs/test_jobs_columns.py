@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples, shared_data
-from tests.workloads import random_workload
+from tests.workloads import batsim, random_workload
 from topompi.machine.jobs import Workload, WorkloadError, read_swf, read_workload
-from topompi.machine.jobs.workload import write_batsim, write_swf
-from topompi.machine.jobs.workload.transform import larger, segments
+from topompi.machine.jobs.workload.workload import larger, segments
 
 KINDS = {"slots": np.int64, "shared": bool, "program": object, "group": np.int64, "weight": np.float64}
 
@@ -76,22 +75,23 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are():
 
 def test_batsim_s_file_holds_every_column(tmp_path: Path):
     jobs = with_columns()
-    write_batsim(jobs, tmp_path / "w.json", 8)
+    (tmp_path / "w.json").write_text(batsim(jobs, 8))
     again = read_workload(tmp_path / "w.json")
     assert follows(again)
+    for column in ("number", "submit", "run", "request", "nodes", "user"):
+        assert (again[column] == jobs[column]).all()
+    assert again.machine_nodes == 8
 
 
 def test_profiles_of_batsim_keep_their_names(tmp_path: Path):
-    run = [5, 5, 7, 5]
-    names = ["lu", "lu", "lu", "delay5"]
-    jobs = Workload.of("named", submit=[0] * 4, run=run, nodes=[1] * 4, user=[3, -1, 0, 2], columns={"profile": names})
-    write_batsim(jobs, tmp_path / "w.json", 8)
+    profiles = {"lu": {"type": "delay", "delay": 5}, "lu 7": {"type": "DelayProfile", "delay": 7}}
+    profiles["delay5"] = {"type": "delay", "delay": 5}
+    jobs = [{"subtime": 0, "res": 1, "profile": name, "user": 3} for name in ("lu", "lu", "lu 7", "delay5")]
+    (tmp_path / "w.json").write_text(json.dumps({"nb_res": 8, "jobs": jobs, "profiles": profiles}))
     again = read_workload(tmp_path / "w.json")
     assert again["profile"].tolist() == ["lu", "lu", "lu 7", ""]  # the last one says no more than its run time
-    assert again.run.tolist() == run
-    assert again.user.tolist() == [3, -1, 0, 2]
-    with pytest.raises(WorkloadError, match=r"other names than Batsim's, got {'res'}"):
-        write_batsim(jobs.with_columns(res=[1] * 4), tmp_path / "w.json", 8)
+    assert again.run.tolist() == [5, 5, 7, 5]
+    assert again.user.tolist() == [3] * 4
 
 
 @pytest.mark.parametrize(
@@ -141,16 +141,23 @@ def test_sacct_s_fields_become_columns(tmp_path: Path):
     fields=st.lists(st.tuples(*[st.integers(-1, 2**31 - 1)] * 4), min_size=1, max_size=9),
     cores=st.integers(1, 9),
 )
-def test_a_log_that_is_written_is_read_again(tmp_path_factory, fields, cores):
+def test_the_fields_of_a_log_are_its_jobs(tmp_path_factory, fields, cores):
     path = tmp_path_factory.mktemp("swf") / "log"
     jobs = random_workload(len(fields), len(fields), 8)
-    group, program, queue, partition = (list(column) for column in zip(*fields, strict=True))
-    free = {"group": group, "program": program, "queue": queue, "partition": partition}
-    write_swf(jobs.with_columns(**free), path, cores)
+    columns = [jobs[name].tolist() for name in ("number", "submit", "run", "nodes", "request", "user")]
+    with path.open("w") as stream:
+        for row, free in zip(zip(*columns, strict=True), fields, strict=True):
+            number, submit, run, nodes, request, user = row
+            group, program, queue, partition = free
+            size, wanted = nodes * cores, request or -1
+            more = f"{user} {group} {program} {queue} {partition}"
+            stream.write(f"{number} {submit} -1 {run} {size} -1 -1 {size} {wanted} -1 -1 {more} -1 -1\n")
     again = read_swf(path, cores)
     for column in ("number", "submit", "run", "request", "nodes", "user"):
         assert (again[column] == jobs[column]).all()
-    assert {word: again[word].tolist() for word in free} == free
+    assert (
+        list(zip(*(again[word].tolist() for word in ("group", "program", "queue", "partition")), strict=True)) == fields
+    )
     assert (again.slots == cores * jobs.nodes).all()
 
 

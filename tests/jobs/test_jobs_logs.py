@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.support import command_line, shared_data
 from topompi.inputs.slurm import accounting
 from topompi.machine.jobs import Workload, WorkloadError, read_workload
-from topompi.machine.jobs.workload import read_batsim, write_batsim
 
 DAY = "2025-04-01T08:00:00"
 
@@ -154,15 +153,6 @@ def test_sacct_s_json_is_read(tmp_path: Path) -> None:
 def test_a_job_of_sacct_s_json_without_times_is_named(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="job 7: expecting sacct --json or Batsim's JSON, got no field time"):
         read(tmp_path, json.dumps({"jobs": [{"job_id": 7}]}))
-
-
-def test_batsim_5_names_its_profiles_otherwise(tmp_path: Path) -> None:
-    jobs = Workload.of("mine", submit=[0, 5], run=[100, 50], nodes=[6, 8])
-    write_batsim(jobs, tmp_path / "w.json", 16, version=5)
-    assert '"type": "DelayProfile"' in (tmp_path / "w.json").read_text()
-    assert read_batsim(tmp_path / "w.json").run.tolist() == [100, 50]
-    with pytest.raises(WorkloadError, match="expecting version 4 or 5, got 6"):
-        write_batsim(jobs, tmp_path / "w.json", 16, version=6)
 
 
 @given(

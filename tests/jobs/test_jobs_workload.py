@@ -15,8 +15,8 @@ from studies.mixes import capacity_mix, power_of_two_mix
 from tests.workloads import random_workload
 from topompi.errors import TopompiError
 from topompi.machine.jobs import Workload, WorkloadError, read_swf, read_workload
-from topompi.machine.jobs.workload import read_batsim, read_sacct, write_batsim
-from topompi.machine.jobs.workload.transform import larger, segments
+from topompi.machine.jobs.workload import read_sacct
+from topompi.machine.jobs.workload.workload import larger, segments
 
 SWF = "; Version: 2.2\n; MaxNodes: 64\n" + "1 0 -1 34616 472 -1 -1 156 -1 -1 0 16 -1 64 -1 1 -1 -1\n" * 8
 SACCT = """JobID|User|NNodes|Timelimit|Submit|Start|Elapsed|End
@@ -81,15 +81,6 @@ def test_slurm_s_jobs_are_read_and_steps_are_not(tmp_path: Path):
     assert jobs.reading.dropped == {"no nodes": 1}
 
 
-def test_what_is_written_for_batsim_is_read_again(tmp_path: Path):
-    jobs = random_workload(3, 50, 8)
-    write_batsim(jobs, tmp_path / "w.json", 8)
-    again = read_workload(tmp_path / "w.json")
-    for column in ("number", "submit", "run", "request", "nodes"):
-        assert (getattr(again, column) == getattr(jobs, column)).all()
-    assert again.machine_nodes == 8
-
-
 def test_transformations_change_what_they_say_and_nothing_else():
     jobs = random_workload(3, 50, 8)
     assert (larger(jobs, 3).nodes == 3 * jobs.nodes).all()
@@ -135,7 +126,7 @@ def test_a_packed_log_is_the_log(tmp_path: Path, content: str, pack: Callable[[b
     assert packed.name == str(tmp_path / "packed")
 
 
-@pytest.mark.parametrize("read", [read_workload, read_swf, read_sacct, read_batsim])
+@pytest.mark.parametrize("read", [read_workload, read_swf, read_sacct])
 def test_what_is_no_log_is_refused_as_what_it_is(tmp_path: Path, read: Callable[[Path], Workload]):
     (tmp_path / "empty").touch()
     (tmp_path / "binary").write_bytes(b"\x7fELF\0\0" * 9)

@@ -13,7 +13,7 @@ from studies.simgrid import Arena
 from tests.networks import job
 from tests.support import examples
 from topompi.netsim import COMPUTE, RECEIVE, SEND, Hosts, NetsimError, Program, Tables, Wiring, run
-from topompi.netsim.fairness import max_min
+from topompi.netsim.interpreter import max_min
 from topompi.netsim.program import REPEATS
 from topompi.schedules import lower_bound, make
 from topompi.topology import load

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .app import main
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import ``main`` at its first use, because modules that import only one module of this package do not need it."""
     if name == "main":
         from .app import main

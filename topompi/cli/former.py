@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 __all__ = ["FORMER", "former_command", "present_spelling"]
 
@@ -105,7 +104,7 @@ FORMER = {
 _UNKNOWN = re.compile(r"No such command '([^']+)'")
 
 
-def present_spelling(error: Any) -> str | None:
+def present_spelling(error: object) -> str | None:
     """Return one line that says what a former spelling is now; None if a usage error has another cause.
 
     :param error: error of the command line's library.

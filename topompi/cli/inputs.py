@@ -58,7 +58,7 @@ TOPOLOGY = "TOPOMPI_TOPOLOGY"  # variable of the environment that stands for the
 Source = Annotated[str, typer.Argument(help=_SOURCES, envvar=TOPOLOGY)]
 
 
-def topology(words: str) -> Any:
+def topology(words: str) -> object:
     """Declare the option ``--topology``.
 
     :param words: help, which says what stands for a topology that is not given.
@@ -123,7 +123,7 @@ def grouped(command: Callable[..., T]) -> Callable[..., T]:
             options[name] = parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
 
     @functools.wraps(command)
-    def run(**given: Any) -> T:
+    def run(**given: object) -> T:
         for name, members in groups.items():
             given[name] = hints[name](**{member: given.pop(member) for member in members})
         return command(**given)
@@ -292,7 +292,7 @@ def settings_of(
     return found
 
 
-def drawings(texts: Sequence[str] | None, kinds: Mapping[str, Callable[[Path], Any]]) -> dict[str, Path]:
+def drawings(texts: Sequence[str] | None, kinds: Mapping[str, Callable[[Path], object]]) -> dict[str, Path]:
     """Return the picture's file of each kind that ``--draw`` asks for, after a check of its name.
 
     :param texts: values of ``--draw``: FILE for the first kind, or KIND=FILE; None if there are none.

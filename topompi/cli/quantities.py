@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import typer
 
@@ -41,13 +41,13 @@ class Quantity:
     most: float
     in_bytes: bool = False
 
-    def __call__(self, *names: str, **settings: Any) -> Any:
+    def __call__(self, *names: str, **settings: object) -> object:
         """Declare an option, or an argument if the first setting is ``argument=True``.
 
         :param names: names of the option; by default that of the parameter.
         :param settings: other settings of typer's; ``min`` and ``max`` narrow the bounds.
         """
-        declared = typer.Argument if settings.pop("argument", False) else typer.Option
+        declared: Callable[..., object] = typer.Argument if settings.pop("argument", False) else typer.Option
         return declared(*names, **{"min": self.least, "max": self.most, "callback": _number, **settings})
 
     def parse(self, text: str, name: str, error: type[TopompiError]) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -19,7 +19,7 @@ from .terminal import console
 __all__ = ["SHOWN", "AsCsv", "Listing", "Rows", "RowsOfLinks", "print_rows"]
 
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
-Rows = list[dict[str, Any]]
+Rows = list[dict[str, object]]
 # Maximum number of names in a cell of a table, so that its row stays short; also the default of --top in topompi
 # topology diff, for names and pairs of hosts.
 SHOWN = 12
@@ -47,7 +47,9 @@ class Listing(RowsOfLinks):
     down: Without = None
 
 
-def print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: bool, as_csv: bool) -> None:
+def print_rows(
+    words: str, facts: Mapping[str, object], rows: Sequence[Mapping[str, object]], *, as_json: bool, as_csv: bool
+) -> None:
     """Print rows of figures as a table with a heading, as a JSON object, or as CSV with a line of column names.
 
     :param words: heading of the table.
@@ -73,11 +75,11 @@ def print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: boo
             screen.print(table)
 
 
-def _cell(value: Any, separator: str) -> Any:
+def _cell(value: object, separator: str) -> object:
     return separator.join(value) if isinstance(value, list) else value
 
 
-def _read_as(name: str, value: Any) -> str:
+def _read_as(name: str, value: object) -> str:
     """Format a figure for a table's cell, with its unit.
 
     :param name: name of the figure, on which the unit depends.
@@ -88,6 +90,8 @@ def _read_as(name: str, value: Any) -> str:
     if isinstance(value, list):
         more = f" and {len(value) - SHOWN} more" if len(value) > SHOWN else ""
         return ", ".join(value[:SHOWN]) + more
+    if not isinstance(value, int | float):
+        return str(value)
     if name == "share":
         return f"{100 * value:.2f} %"
     if name in ("rate", "slower_than"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
-from typing import IO, Any
+from typing import IO
 
 from ..errors import TopompiError
 from ..visible import csv_cell
@@ -52,7 +52,7 @@ def csv_fields(line: str, place: str, error: type[TopompiError], delimiter: str 
         raise error(f"{place}: expecting CSV, got {problem}") from None
 
 
-def write_csv(stream: IO[str], rows: Iterable[Iterable[Any]]) -> None:
+def write_csv(stream: IO[str], rows: Iterable[Iterable[object]]) -> None:
     """Write rows; text that a spreadsheet would take for a formula begins with an apostrophe.
 
     :param stream: stream of the text.

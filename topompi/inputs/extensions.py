@@ -45,7 +45,7 @@ def imported(name: str) -> Callable[..., Any]:
             raise ValueError(f"{name}: expecting, as root, a directory that nobody else may write, got {others}")
         sys.path.insert(0, here)
     try:
-        found: Any = getattr(import_module(module), function, None)
+        found: object = getattr(import_module(module), function, None)
     except Exception as error:  # the module is a user's program, so its import may raise anything
         raise ValueError(f"{name}: cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(found):
@@ -54,7 +54,7 @@ def imported(name: str) -> Callable[..., Any]:
     return taken
 
 
-def result_of(name: str, error: type[TopompiError]) -> Any:
+def result_of(name: str, error: type[TopompiError]) -> object:
     """Call the function, or class, that ``module:function`` names, without arguments, and return its result.
 
     :param name: ``module:function``; the current directory is searched first.
@@ -95,14 +95,14 @@ def library_hint(said: object) -> str:
     )
 
 
-def when_used(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def when_used(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """A ``__getattr__`` for a package, which imports each public name when it is first used.
 
     :param package: full name of the package.
     :param homes: mapping from a public name to the package's module that defines it.
     """
 
-    def found(name: str) -> Any:
+    def found(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"{package}.{homes[name]}"), name)

@@ -6,13 +6,18 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, takewhile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..visible import unmarked
 from .writing import open_output
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 __all__ = [
     "DISTANCES",
@@ -161,7 +166,7 @@ def size_name(nbytes: float) -> str:
     return f"{nbytes / 1024**power:.4g}{('', 'K', 'M', 'G', 'T')[power]}"
 
 
-def log_axes(axes: Any, places: Sequence[float], name: Callable[[float], str] = size_name) -> None:
+def log_axes(axes: Axes, places: Sequence[float], name: Callable[[float], str] = size_name) -> None:
     """Make both axes logarithmic, with names along the horizontal axis and plain numbers along the vertical one.
 
     :param axes: the axes of matplotlib.
@@ -183,7 +188,7 @@ def joined(names: Sequence[str]) -> str:
     return whole if len(whole) <= 34 else f"{cut_middle(names[0], 22)} = {len(names) - 1} more"
 
 
-def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], height: float = 0.034) -> None:
+def name_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]], height: float = 0.034) -> None:
     """Write the name of each line to the right of the axes, near the line's end, and so that no names overlap.
 
     :param axes: the axes of matplotlib, with their final limits and scales.
@@ -203,7 +208,7 @@ def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], height: 
     for (_, name, colour, end), place in zip(wanted, places, strict=True):
         axes.annotate(
             name,
-            end,
+            (end[0], end[1]),
             (1.03, place),
             xycoords="axes fraction",
             textcoords="axes fraction",
@@ -265,7 +270,7 @@ def plain_label(text: str) -> str:
     return unmarked(text).replace("$", r"\$")
 
 
-def save_figure(figure: Any, path: Path, **how: Any) -> None:
+def save_figure(figure: Figure, path: Path, **how: Any) -> None:
     """Write a figure in the format of the file's suffix, with titles, legends and other texts as plain text.
 
     Tick labels are still read as formulas, because those of logarithmic axes are formulas; pass names among them
@@ -284,10 +289,12 @@ def save_figure(figure: Any, path: Path, **how: Any) -> None:
             text.set_parse_math(False)
             text.set_text(unmarked(text.get_text()))
     form = path.suffix.removeprefix(".")
+    if form == "svg":
+        how["metadata"] = {"Date": None}
     with open_output(path, "wb") as stream:
-        figure.savefig(stream, format=form, **how, **({"metadata": {"Date": None}} if form == "svg" else {}))
+        figure.savefig(stream, format=form, **how)
 
 
-def _labels(axis: Any) -> list[Any]:
+def _labels(axis: Axis) -> list[object]:
     ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
     return [axis.offsetText, *(label for tick in ticks for label in (tick.label1, tick.label2))]

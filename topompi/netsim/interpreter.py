@@ -7,15 +7,15 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from .fairness import max_min
 from .ranks import COMPUTED, DEPART, IN_BACKGROUND, RECEIVED, TIMER, Ranks
 from .session import ENDLESS, NO_TIME, OVER
 
-__all__ = ["Interpreter"]
+__all__ = ["Interpreter", "max_min"]
 
 Floats = NDArray[np.float64]
 
 TIE, CLOCK = 1e-12, 1e-15  # largest relative rounding errors of a duration and of a time
+FULL = 1e-12  # relative difference up to which links count as full at the same time
 
 
 class Interpreter(Ranks):
@@ -173,3 +173,32 @@ class Interpreter(Ranks):
             self.fresh.append(number)
             late = self.tolerance / 2 * float(self.least[number]) + CLOCK * self.now
             self.due = min(self.due, self.now + late)
+
+
+def max_min(paths: NDArray[np.integer], capacity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rate of each flow in bytes/s, by progressive filling.
+
+    The rates of all flows grow equally until a link is full; its flows keep their rate, and the others continue to grow
+    (D. Bertsekas and R. Gallager, Data Networks, 2nd edition, 1992, 6.5.2).
+
+    :param paths: links of each flow, shape (flows, longest), padded with -1; the rate of a flow without a link of
+        finite capacity is infinite.
+    :param capacity: capacity of each link in bytes/s, shape (links,).
+    Cost: for each different rate, one pass over the links of the flows that still grow.
+    """
+    rate = np.full(len(paths), np.inf)
+    flow, place = np.nonzero((paths >= 0) & np.isfinite(capacity)[paths])
+    link = paths[flow, place]
+    left = capacity.astype(np.float64)
+    while len(flow):
+        count = np.bincount(link, minlength=len(left))
+        share = np.full(len(left), np.inf)
+        np.divide(left, count, out=share, where=count > 0)
+        level = share.min()
+        stays = np.zeros(len(rate), dtype=bool)
+        stays[flow[(share <= level * (1 + FULL))[link]]] = True
+        rate[stays] = level
+        fixed = stays[flow]
+        left = np.maximum(left - level * np.bincount(link[fixed], minlength=len(left)), 0.0)
+        flow, link = flow[~fixed], link[~fixed]
+    return rate

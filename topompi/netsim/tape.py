@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -176,7 +175,7 @@ class Tape:
             traffic=Traffic(paths, nbytes, first_message, wiring.rate, copy_rate, len(hosts)),
         )
 
-    def arrays(self, start: Floats) -> tuple[NDArray[Any], ...]:
+    def arrays(self, start: Floats) -> tuple[NDArray[np.generic], ...]:
         """The columns in the order in which engines take them.
 
         :param start: time at which each rank begins, in seconds, shape (ranks,).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -127,7 +126,7 @@ class FabricBuilder:
             cabled=self.cabled,
         )
 
-    def _check_ends(self, vertex: dict[str, int], sources: Iterable[Any], targets: Iterable[Any]) -> None:
+    def _check_ends(self, vertex: dict[str, int], sources: Iterable[object], targets: Iterable[object]) -> None:
         for source, target in zip(sources, targets, strict=True):
             for end, other in ((source, target), (target, source)):
                 if end not in vertex:

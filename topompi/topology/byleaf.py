@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from .fabric import Fabric
 from .routes import Routes
@@ -15,7 +14,7 @@ __all__ = ["hops_by_leaf", "summarise_by_leaf"]
 AT_ONCE = 1 << 24  # pairs of leaf switches; limits the number computed at a time, because memory grows with it
 
 
-def summarise_by_leaf(routes: Routes, source: str) -> dict[str, Any] | None:
+def summarise_by_leaf(routes: Routes, source: str) -> dict[str, object] | None:
     """Summarise a whole fabric: the fields of `summary.summarise`, but None for shared links and the cluster tree.
 
     The result is None if hosts of one leaf switch may have different routes, because the routes were read from tables,
@@ -47,7 +46,7 @@ def summarise_by_leaf(routes: Routes, source: str) -> dict[str, Any] | None:
     }
 
 
-def hops_by_leaf(routes: Routes) -> dict[str, Any]:
+def hops_by_leaf(routes: Routes) -> dict[str, object]:
     """Count ordered pairs of different hosts by number of switches crossed; same form as `summary.hop_histogram`.
 
     :param routes: computed routes of a fabric whose hosts have one adapter each.
@@ -66,7 +65,7 @@ def hops_by_leaf(routes: Routes) -> dict[str, Any]:
     return hops_shares(counts, fabric.num_hosts * (fabric.num_hosts - 1), _apart(fabric, leaves, hosts))
 
 
-def _apart(fabric: Fabric, leaves: Any, hosts: Any) -> int:
+def _apart(fabric: Fabric, leaves: NDArray[np.integer], hosts: NDArray[np.integer]) -> int:
     """Number of ordered pairs of hosts in different components of the fabric.
 
     :param fabric: the whole fabric.

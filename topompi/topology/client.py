@@ -74,7 +74,7 @@ class Address:
 
 
 def ask(
-    address: Address, request: dict[str, Any], seconds: float = ANSWER_SECONDS, *, short: bool = False
+    address: Address, request: dict[str, object], seconds: float = ANSWER_SECONDS, *, short: bool = False
 ) -> dict[str, Any]:
     """Send a request to the service and return its JSON object; a failed first attempt is repeated once.
 

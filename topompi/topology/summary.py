@@ -51,7 +51,7 @@ def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False
     }
 
 
-def fabric_numbers(routes: Routes, source: str) -> dict[str, Any]:
+def fabric_numbers(routes: Routes, source: str) -> dict[str, object]:
     """Compute the part of the summary that describes the fabric and its routes, and no job.
 
     :param routes: the routes over the whole fabric.
@@ -72,7 +72,7 @@ def fabric_numbers(routes: Routes, source: str) -> dict[str, Any]:
     }
 
 
-def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
+def hop_histogram(interface: TopologyInterface) -> dict[str, object]:
     """Count the ordered pairs of different hosts by number of switches crossed, with their shares of all pairs.
 
     Pairs without a route are ``disconnected`` if no links join their parts of the fabric, else ``unroutable``, because
@@ -83,7 +83,7 @@ def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
     return hops_shares(counts, hops.size - len(hops), _disconnected(interface))
 
 
-def hops_shares(counts: NDArray[np.int64], total: int, disconnected: int) -> dict[str, Any]:
+def hops_shares(counts: NDArray[np.int64], total: int, disconnected: int) -> dict[str, object]:
     """Make the result of `hop_histogram` from counts of pairs.
 
     :param counts: number of ordered pairs by number of switches crossed, from 0; the entry at 0 is ignored.

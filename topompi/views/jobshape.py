@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class JobShape:
         are ignored, so that an equal placement on other hosts of the same cluster has the same fingerprint.
         """
         routes = self.interface.routes
-        arrays: list[NDArray[Any]] = [self.interface.hop_matrix]
+        arrays: list[NDArray[np.generic]] = [self.interface.hop_matrix]
         if routes is not None:
             arrays += [self.interface.get_network_path_matrix(), routes.fabric.link_rate, routes.fabric.link_latency]
         return _digest(sorted(set(map(_without_digits, self.interface.hosts))), arrays)
@@ -64,7 +64,10 @@ class JobShape:
         """
         virtual = self.interface.virtual
         words = [self.topology, self.library, self.machine if virtual else _without_digits(self.machine), virtual]
-        arrays: list[NDArray[Any]] = [self.interface.rank_host, *(domain for _, domain in self.interface.domains)]
+        arrays: list[NDArray[np.generic]] = [
+            self.interface.rank_host,
+            *(domain for _, domain in self.interface.domains),
+        ]
         if self.siblings is not None:
             arrays += [self.siblings.network.rank_host, *self.siblings.groups]
         return _digest(words, arrays)
@@ -74,7 +77,7 @@ def _without_digits(name: str) -> str:
     return re.sub("[0-9]+", "#", name)
 
 
-def _digest(words: object, arrays: Iterable[NDArray[Any]]) -> str:
+def _digest(words: object, arrays: Iterable[NDArray[np.generic]]) -> str:
     digest = hashlib.sha256(json.dumps(words).encode())
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())

@@ -59,7 +59,7 @@ class Made:
         root: int,
         nbytes: int,
         blocks: int | None = None,
-        parameters: dict[str, Any] | None = None,
+        parameters: dict[str, object] | None = None,
     ) -> Made:
         """Make an algorithm's schedule for a message of ``nbytes``, divided into blocks of whole bytes, rounded up.
 
@@ -224,7 +224,7 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
     }
 
 
-def steps_of(made: Made, interface: TopologyInterface) -> list[dict[str, Any]]:
+def steps_of(made: Made, interface: TopologyInterface) -> list[dict[str, object]]:
     """List the steps of a schedule, one row each: messages, conflicts, idle ranks, busiest link, time in seconds.
 
     A conflict is a message on a link beyond those that the link carries at full rate in the step.

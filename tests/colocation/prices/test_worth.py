@@ -15,8 +15,7 @@ from topompi.machine.colocation.scheduling.halves import on_halves
 from topompi.machine.colocation.scheduling.neighbours import intervals_of
 from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
 from topompi.machine.colocation.scheduling.table import rate_table
-from topompi.machine.colocation.speedups.drawn import draw_speedups
-from topompi.machine.colocation.speedups.matrix import Speedups
+from topompi.machine.colocation.speedups.matrix import Speedups, draw_speedups
 from topompi.machine.jobs import Cluster, Workload, simulate
 
 MACHINE = 12

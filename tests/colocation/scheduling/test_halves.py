@@ -15,7 +15,7 @@ from topompi.machine.colocation.scheduling.allocators import Halves, Matched
 from topompi.machine.colocation.scheduling.halves import halves_of, nodes_of, on_halves
 from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
 from topompi.machine.jobs import Backfill, Cluster, Promises, Workload, check_allocator, simulate
-from topompi.machine.jobs.queueing.filler import Filler
+from topompi.machine.jobs.queueing.backfill import Filler
 
 PAIR = table_of([[0.8, 1.5], [0.5, 1.0]], ("a", "b"))
 

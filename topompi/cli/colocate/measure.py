@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -178,7 +178,7 @@ def _cores(text: str) -> list[int]:
 def _ended_by_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end this process like an exit, so that programs are ended, too."""
 
-    def leave(number: int, _: Any) -> None:
+    def leave(number: int, _: object) -> None:
         sys.exit(128 + number)
 
     before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -72,7 +72,7 @@ def _pool(text: str) -> list[str]:
     return jobs
 
 
-def _facts(found: Pairing) -> dict[str, Any]:
+def _facts(found: Pairing) -> dict[str, object]:
     pairs = [
         {"programs": one.programs, "speedups": [_known(s) for s in one.speedups], "reason": one.reason}
         for one in found.pairs

@@ -40,7 +40,7 @@ def predict(
     made = predict_cells(measured, level=LEVEL)
     if output is not None:
         write_speedups(output, _filled(measured, made))
-    found: dict[str, Any] = {"terms": made.terms, "level": made.level, "cells": _cells(measured, made)}
+    found: dict[str, object] = {"terms": made.terms, "level": made.level, "cells": _cells(measured, made)}
     if not measured.known.all():
         found["expected"] = round(expected_accuracy(made, ~measured.known), 3)
     found["next"] = [_names(measured, cell) for cell in next_cells(measured, made, following)]
@@ -61,7 +61,7 @@ def _names(measured: Speedups, cell: tuple[int, int]) -> dict[str, str]:
     return {"program": measured.programs[cell[0]], "beside": measured.programs[cell[1]]}
 
 
-def _cells(measured: Speedups, made: Prediction) -> list[dict[str, Any]]:
+def _cells(measured: Speedups, made: Prediction) -> list[dict[str, object]]:
     return [
         _names(measured, (row, column))
         | {
@@ -74,7 +74,7 @@ def _cells(measured: Speedups, made: Prediction) -> list[dict[str, Any]]:
     ]
 
 
-def _checked(measured: Speedups) -> dict[str, Any]:
+def _checked(measured: Speedups) -> dict[str, object]:
     made, known = left_out(measured, level=LEVEL), measured.known
     right = (made.label == classes(measured.ratio))[known]
     inside = ((measured.ratio >= made.low) & (measured.ratio <= made.high))[known]

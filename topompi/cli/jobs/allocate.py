@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -123,8 +123,8 @@ def _counted(found: Offer) -> str:
     return ",".join(f"{part}*{count}" for part, count in parts)
 
 
-def _as_json(found: Offer) -> dict[str, Any]:
-    answer: dict[str, Any] = {"policy": found.policy, "free": found.free, "largest_leaf": found.largest_leaf}
+def _as_json(found: Offer) -> dict[str, object]:
+    answer: dict[str, object] = {"policy": found.policy, "free": found.free, "largest_leaf": found.largest_leaf}
     if found.nodes:
         answer |= {"nodes": listed(found.nodes), "shares_with": list(found.shares_with)}
     if found.slots:

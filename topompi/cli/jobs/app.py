@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -31,7 +31,7 @@ from ...machine.jobs.drawing import check_plot, draw, draw_comparison
 from ...machine.jobs.exports import to_json, write_jobs
 from ...machine.jobs.metrics import figures
 from ...machine.jobs.study import SCENARIOS, Interval, break_even, interval, replay
-from ...machine.jobs.workload.transform import larger, segments
+from ...machine.jobs.workload.workload import larger, segments
 from ...views.cluster import read_cluster
 from ..app import with_late
 from ..inputs import (
@@ -291,7 +291,7 @@ def _compare_parts(
         with _progress("break-even", len(workload)):
             pays = interval([break_even(part, cluster, queue) for part in parts])
     if as_json:
-        told: dict[str, Any] = {
+        told: dict[str, object] = {
             name: {figure: asdict(value) for figure, value in of.items()} for name, of in found.items()
         }
         print_notes(workload)

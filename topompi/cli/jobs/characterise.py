@@ -162,7 +162,7 @@ def _character(placed: Placed, levels: Levels, tables: Tables, thresholds: Thres
     return characterise(job.graph, placed.seconds, placed.hosts, levels, tables=tables, thresholds=thresholds)
 
 
-def _facts(placed: Placed, character: Character, levels: Levels, tables: Tables | None) -> dict[str, Any]:
+def _facts(placed: Placed, character: Character, levels: Levels, tables: Tables | None) -> dict[str, object]:
     """The figures of a job, with a row per level.
 
     :param placed: the job on its hosts.
@@ -173,7 +173,7 @@ def _facts(placed: Placed, character: Character, levels: Levels, tables: Tables 
     from ...machine.interference.rivals import job_links, rivals
     from ...machine.interference.sharing import sharing_jobs_on
 
-    rows, hosts = list[dict[str, Any]](), np.unique(placed.hosts)
+    rows, hosts = list[dict[str, object]](), np.unique(placed.hosts)
     for load in character.loads:
         most = sharing_jobs_on(levels, hosts, load.level) if load.level else 0
         if tables is not None and load.level:

@@ -84,7 +84,7 @@ def answer(ask: Ask, fabric: Fabric, machine: Cluster, *, partial: bool, as_json
     trials, names = Trials(where, programs, how.draws, how.seed), [one.name for one in programs]
     with console(to_error=True).status("lanes") as status:
         found, lanes = _chosen(ask, characters, names, trials, values, status.update)
-        facts: dict[str, Any] = {"cluster": machine.name, "placement": ask.placement, "buffer": buffer, "by": how.by}
+        facts: dict[str, object] = {"cluster": machine.name, "placement": ask.placement, "buffer": buffer, "by": how.by}
         facts |= {"draws": how.draws, "jobs": job_rows(names, characters, trials, lanes)}
         facts["lanes"] = lane_rows(names, trials, lanes, buffer)
         facts["one_lane"] = lane_rows(names, trials, Lanes.together(len(names)), buffer)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -149,7 +149,7 @@ def _granted(text: str) -> tuple[str, str, float]:
     return project, key, value
 
 
-def _facts(one: Bill) -> dict[str, Any]:
+def _facts(one: Bill) -> dict[str, object]:
     prices = {"price": asdict(one.price) | {"discount": one.price.discount}, "usual": one.usual.amount}
     return asdict(one.run) | prices | {"estimate": asdict(one.found), "basis": one.basis}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -21,9 +21,8 @@ from ...machine.colocation.scheduling.halves import on_halves
 from ...machine.colocation.scheduling.neighbours import intervals_of
 from ...machine.colocation.scheduling.speed import ColocatedSpeed
 from ...machine.colocation.scheduling.table import rate_table
-from ...machine.colocation.speedups.drawn import draw_speedups
 from ...machine.colocation.speedups.files import read_speedups
-from ...machine.colocation.speedups.matrix import Speedups
+from ...machine.colocation.speedups.matrix import Speedups, draw_speedups
 from ...machine.jobs import QUEUES, Cluster, Outcome, Workload, read_workload, simulate
 from ..inputs import AsJson, ClusterName, First, Settings, settings_of
 from ..quantities import FACTOR, HOSTS, PER_HOST, SEED, SHARE
@@ -138,7 +137,7 @@ def _programs(workload: Workload, matrix: Speedups, column: str | None, seed: in
     return np.array([matrix.number[name] for name in names], np.int64)
 
 
-def _facts(found: Worth, workload: Workload, matrix: Speedups, error: float) -> dict[str, Any]:
+def _facts(found: Worth, workload: Workload, matrix: Speedups, error: float) -> dict[str, object]:
     effects = found.effects
     columns = {
         "job": workload.number, "program": np.array(matrix.programs)[effects.program], "nodes": effects.size,

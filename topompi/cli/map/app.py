@@ -190,7 +190,7 @@ def _compared(
         _show(summary, full=True, to_error=False)
 
 
-def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
+def _give(text: str, output: Path | None, told: dict[str, object] | None) -> None:
     """Write a map to its file and print JSON, as far as asked for; if neither was, print the map.
 
     :param text: the map in the format of its file.
@@ -249,7 +249,7 @@ def _read(name: str, machine: Machine, graph: CommunicationGraph, place: Place) 
     return mapping
 
 
-def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, Any]:
+def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, object]:
     """Return the figures of two mappings, with a title, for `topompi.cli.map.table.draw`."""
     title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
     found = side_by_side(graph, machine, maps, from_topology=not place.tree)

@@ -215,12 +215,12 @@ def _found(collective: str, algorithm: str) -> str:
     return current_name(algorithm)
 
 
-def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:
+def _parameters(settings: Sequence[str] | None) -> dict[str, object]:
     """Return the values of --set by name, each parsed as JSON (4, true) if it is JSON, else as a word.
 
     :param settings: texts of the form NAME=VALUE; None if the option is not given.
     """
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, object] = {}
     for name, value in read_pairs(settings or (), "--set", "NAME=VALUE", ScheduleCommandError).items():
         try:
             parameters[name] = parse_json(value, "--set", ScheduleCommandError)

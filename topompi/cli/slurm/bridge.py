@@ -1,4 +1,4 @@
-"""``topompi slurm bridge``: the loop that places the jobs of a running Slurm."""
+"""``topompi slurm bridge``: the loop that places the jobs of a running Slurm, and the files that set it up."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ from typing import Annotated
 import typer
 
 from ...errors import SourceError
+from ...inputs.slurm.commands import printed
+from ...inputs.slurm.reports import records
+from ...inputs.writing import write_text
 from ...machine.daemon.log import log_as_json
 from ...machine.daemon.pages import audience, parse_address, served
+from ...machine.daemon.unit import own_command
 from ...machine.slurm.bridge import Planner, Policy
 from ...machine.slurm.controller import Commands
 from ...machine.slurm.live import Renewal, cluster_now
 from ...machine.slurm.loop import Bridge, Pace
+from ...machine.slurm.setup import FIELDS, guard, partition_lines, service, steps
 from ...views.cluster import read_cluster
 from ..inputs import Lfts, Reading, Settings, list_findings, reporting, require_source, settings_of, topology
 from ..quantities import COUNT, SECONDS
 from .partitions import OR_SLURM, PARTITIONS, Partitions, split_partitions
-from .setup import write_setup
 
 __all__ = ["bridge"]
 
@@ -57,7 +61,7 @@ def bridge(
     (failed passes before the door opens).
     """
     if setup:
-        write_setup(split_partitions(partitions), policy, source or "SOURCE", folder)
+        _write_setup(split_partitions(partitions), policy, source or "SOURCE", folder)
         return
     require_source(source, lfts, how)
     knobs = settings_of(settings, KNOBS, SourceError)
@@ -88,3 +92,39 @@ def bridge(
             stack.enter_context(served(parse_address(listen), pages))
             print(f"topompi: {listen}: {audience(parse_address(listen)[0])}", file=sys.stderr)
         made.run(stop)
+
+
+def _write_setup(partitions: tuple[str, str, str], policy: str, source: str, folder: Path | None) -> None:
+    """Print or write what an administrator needs for the bridge: partitions, guard, unit, and how to undo them.
+
+    :param partitions: new partition in which jobs wait, new one in which placed jobs run, and that of the users now.
+    :param policy: allocator, for the unit.
+    :param source: topology source, for the unit.
+    :param folder: folder to write the files to; None to print them.
+    """
+    door, run, usual = partitions
+    rules = Policy(policy, None, door, run, usual)
+    words = ["slurm", "bridge", "--policy", policy, "--topology", source]
+    if (text := ",".join(partitions)) != PARTITIONS:
+        words += ["--partitions", text]
+    files = {
+        "slurm.conf.lines": partition_lines(rules, _limits_of(usual)),
+        "job_submit.lua": guard(rules),
+        "topompi-bridge.service": service(rules, own_command(words, "bridge")),
+        "STEPS.txt": steps(rules),
+    }
+    for name, text in files.items():
+        if folder is None:
+            print(f"==> {name} <==\n{text}")
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_text(folder / name, text)
+
+
+def _limits_of(partition: str) -> dict[str, str]:
+    """Ask Slurm for the fields of a partition."""
+    wanted = f"the partition {partition} (--partitions)"
+    text = printed(("scontrol", "--oneliner", "show", "partition", partition), wanted)
+    for fields, _ in records(text, "PartitionName", FIELDS):
+        return fields
+    raise SourceError(f"scontrol: expecting {wanted}, got none")

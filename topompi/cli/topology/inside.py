@@ -47,7 +47,7 @@ def inside(
         _draw(found, joined)
 
 
-def _place_in(fabric: Fabric, found: Inside) -> dict[str, Any]:
+def _place_in(fabric: Fabric, found: Inside) -> dict[str, object]:
     """Return, ready for JSON, the name of a host in a fabric, and the switch at each of its adapters, by GUID.
 
     :param fabric: the fabric.
@@ -61,15 +61,15 @@ def _place_in(fabric: Fabric, found: Inside) -> dict[str, Any]:
     return {"fabric": fabric.name, "host": host_of(fabric, found.guids()), "switches": ports}
 
 
-def _as_json(found: Inside, joined: dict[str, Any] | None) -> dict[str, Any]:
-    def listed(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
+def _as_json(found: Inside, joined: dict[str, object] | None) -> dict[str, object]:
+    def listed(parts: tuple[Part, ...]) -> list[dict[str, object]]:
         return [{"kind": one.kind, "number": one.number, "cpus": write_cpu_list(one.cpus)} for one in parts]
 
     adapters = [
         {"name": one.name, "guid": one.guid, "ports": list(one.ports), "cpus": write_cpu_list(one.cpus)}
         for one in found.adapters
     ]
-    facts: dict[str, Any] = {"source": found.source, "host": found.host, "cpus": write_cpu_list(found.cpus)}
+    facts: dict[str, object] = {"source": found.source, "host": found.host, "cpus": write_cpu_list(found.cpus)}
     for name in ("packages", "numa_nodes", "caches", "cores"):
         facts[name] = listed(getattr(found, name))
     return {**facts, "adapters": adapters, **({} if joined is None else {"joined": joined})}

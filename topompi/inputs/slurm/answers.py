@@ -97,7 +97,7 @@ def documents(text: InputFile) -> list[Document]:
     return found
 
 
-def _parsed(text: InputFile, data: bytes) -> Any:
+def _parsed(text: InputFile, data: bytes) -> object:
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
         return parse_json(data, text.name, text.error)
     try:
@@ -106,7 +106,7 @@ def _parsed(text: InputFile, data: bytes) -> Any:
         raise text.error(str(problem)) from problem
 
 
-def entries(text: InputFile, found: list[Document], kind: Kind, clusters: Clusters) -> Iterator[Mapping[str, Any]]:
+def entries(text: InputFile, found: list[Document], kind: Kind, clusters: Clusters) -> Iterator[Mapping[str, object]]:
     """Yield the entries of an answer: jobs or nodes of the clusters that ``clusters`` takes.
 
     :param text: the answer, for its name and its class of errors.
@@ -128,7 +128,7 @@ def entries(text: InputFile, found: list[Document], kind: Kind, clusters: Cluste
                 yield entry
 
 
-def _entries(content: Any, kind: Kind, text: InputFile) -> list[Mapping[str, Any]]:
+def _entries(content: object, kind: Kind, text: InputFile) -> list[Mapping[str, object]]:
     wanted = f"{text.name}: expecting {kind.wanted}"
     if not isinstance(content, Mapping):
         raise text.error(f"{wanted}, got no object")
@@ -150,12 +150,12 @@ def _entries(content: Any, kind: Kind, text: InputFile) -> list[Mapping[str, Any
     return listed or []
 
 
-def _shown(content: Mapping[str, Any]) -> str:
+def _shown(content: Mapping[str, object]) -> str:
     fields = ", ".join(map(str, list(content)[:5]))
     return f"an object with the fields {fields}" if fields else "an empty object"
 
 
-def _command_of(content: Mapping[str, Any]) -> str:
+def _command_of(content: Mapping[str, object]) -> str:
     """Return the command that printed an object, by its ``meta``, its list, or its first job; empty if unknown."""
     meta = content.get("meta")
     words = meta.get("command") if isinstance(meta, Mapping) else None
@@ -170,20 +170,20 @@ def _command_of(content: Mapping[str, Any]) -> str:
     return "sacct" if "time" in first and "state" in first else "squeue" if "job_state" in first else ""
 
 
-def _cluster_of(content: Mapping[str, Any]) -> str:
+def _cluster_of(content: Mapping[str, object]) -> str:
     meta = content.get("meta")
     slurm = (meta.get("slurm") or meta.get("Slurm")) if isinstance(meta, Mapping) else None
     name = slurm.get("cluster") if isinstance(slurm, Mapping) else None
     return name if isinstance(name, str) else ""
 
 
-def _words(said: Any) -> str:
+def _words(said: object) -> str:
     """Return Slurm's own words for the errors or warnings of an object, each once; empty if there are none."""
     listed = said if isinstance(said, list) else [said] if said else []
     return "; ".join(dict.fromkeys(_sentence(one) for one in listed))
 
 
-def _sentence(said: Any) -> str:
+def _sentence(said: object) -> str:
     if not isinstance(said, Mapping):
         return str(said)
     words = [str(said[word]) for word in ("description", "error", "source") if said.get(word)]
@@ -211,7 +211,7 @@ def fields_of(place: str, kind: Kind, error: type[TopompiError]) -> Iterator[Non
         raise error(f"{place}: expecting {kind.wanted}, got a field of another type") from problem
 
 
-def number_of(value: Any) -> str:
+def number_of(value: object) -> str:
     """Return a number as text, also that of ``{"set": true, "infinite": false, "number": 4}``; empty if it is unset.
 
     :param value: content of a field.
@@ -225,5 +225,5 @@ def number_of(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _is_true(value: Any) -> bool:
+def _is_true(value: object) -> bool:
     return str(value).lower() == "true"

@@ -126,7 +126,7 @@ def _of_node(node: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     return [name], _listed(node["state"]) + _listed(node.get("state_flags", []))
 
 
-def _listed(states: Any) -> list[str]:
+def _listed(states: object) -> list[str]:
     return states if isinstance(states, list) else str(states).split("+")
 
 

@@ -67,12 +67,12 @@ def records(text: InputFile, first: str, others: tuple[str, ...]) -> Iterator[tu
         yield found, place
 
 
-def yaml_values(text: InputFile) -> Any:
+def yaml_values(text: InputFile) -> object:
     """Parse YAML into dictionaries, lists and texts; null, and anything below DEEPEST levels, becomes None."""
     return _plain(parse_yaml(text).node, DEEPEST)
 
 
-def _plain(node: Any, depth: int) -> Any:
+def _plain(node: Any, depth: int) -> object:
     if isinstance(node.value, str):
         return None if node.tag.endswith(":null") else node.value
     if depth == 0:

@@ -97,7 +97,7 @@ def _hosts(job: Mapping[str, Any]) -> object:
     return hosts.get("list") if isinstance(hosts, dict) else hosts
 
 
-def _cpus(job: Mapping[str, Any]) -> int | dict[str, int]:
+def _cpus(job: Mapping[str, object]) -> int | dict[str, int]:
     """Return the number of CPUs that a job holds, by host if ``job_resources`` has it, else in all; 0 if unknown."""
     resources = job.get("job_resources")
     nodes = resources.get("nodes") if isinstance(resources, dict) else None

@@ -1,14 +1,20 @@
-"""The administrator's command that a daemon runs."""
+"""Work beside a daemon's event loop: the administrator's command, and a function in a thread."""
 
 from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from typing import TypeVar
 
 from ...visible import last_first
 
-__all__ = ["run_command"]
+__all__ = ["in_thread", "run_command"]
+
+T = TypeVar("T")
 
 
 async def run_command(command: Sequence[str], seconds: float) -> str:
@@ -40,3 +46,23 @@ async def run_command(command: Sequence[str], seconds: float) -> str:
         if process.returncode
         else ""
     )
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run a function in a thread and return its result; an error that it raises is raised here.
+
+    The thread is a daemon thread, because the threads of an executor delay the end of the process.
+
+    :param work: function to run; it may still run when the event loop has ended.
+    """
+    done: Future[T] = Future()
+
+    def run() -> None:
+        with suppress(InvalidStateError):  # the caller was cancelled
+            try:
+                done.set_result(work())
+            except Exception as error:
+                done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(done)

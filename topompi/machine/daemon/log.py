@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from typing import Any
 
 __all__ = ["AsJson", "log_as_json"]
 
@@ -19,7 +18,7 @@ class AsJson(logging.Formatter):
         :param record: the event; its attribute ``fields``, if any, holds the event's own fields.
         """
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        fields: dict[str, Any] = {
+        fields: dict[str, object] = {
             "time": f"{moment}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "event": record.getMessage(),

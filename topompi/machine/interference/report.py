@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from .replay import Outcome, effectiveness
 
 __all__ = ["job_rows", "link_rows", "pair_rows", "summary"]
 
-Rows = list[dict[str, Any]]
+Rows = list[dict[str, object]]
 FIGURES = {
     "base": "seconds alone on a crossbar",
     "alone": "seconds alone on the network",
@@ -32,7 +31,7 @@ def job_rows(draws: Sequence[Outcome]) -> Rows:
     """
     rows: Rows = []
     for job, name in enumerate(draws[0].names):
-        row: dict[str, Any] = {"job": name, "nodes": int(draws[0].nodes[job])}
+        row: dict[str, object] = {"job": name, "nodes": int(draws[0].nodes[job])}
         for figure in FIGURES:
             values = np.array([getattr(one, figure)[job] for one in draws])
             row[figure] = float(values.mean())
@@ -43,7 +42,7 @@ def job_rows(draws: Sequence[Outcome]) -> Rows:
     return rows
 
 
-def summary(placement: str, draws: Sequence[Outcome], reference: Sequence[Outcome]) -> dict[str, Any]:
+def summary(placement: str, draws: Sequence[Outcome], reference: Sequence[Outcome]) -> dict[str, object]:
     """The figures of a placement.
 
     :param placement: text of the placement.
@@ -78,7 +77,7 @@ def link_rows(network: SharedNetwork, programs: Sequence[Program]) -> Rows:
     rows: Rows = []
     for link in order.tolist():
         users = np.flatnonzero(loads[:, link]).tolist()
-        row: dict[str, Any] = {"link": network.link_name(link), "jobs": [programs[job].name for job in users]}
+        row: dict[str, object] = {"link": network.link_name(link), "jobs": [programs[job].name for job in users]}
         row |= {"bytes": float(loads[:, link].sum()), "time": float(times[:, link].sum())}
         row["time_of_each"] = {programs[job].name: float(times[job, link]) for job in users}
         rows.append(row)

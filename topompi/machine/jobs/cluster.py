@@ -198,7 +198,7 @@ class Cluster:
         return int(np.diff(self.leaf_start[self.pod_start]).max())
 
     @cached_property
-    def _derived(self) -> dict[Callable[[Cluster], Any], Any]:
+    def _derived(self) -> dict[Callable[[Cluster], object], Any]:
         return {}
 
     def derived(self, make: Callable[[Cluster], Made]) -> Made:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,21 @@ from .metrics import queue_length, utilisation, wait_by_size
 from .metrics.timeline import Steps
 from .outcome import Outcome
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 __all__ = ["check_plot", "draw", "draw_comparison"]
 
 DAY, HOUR = 86400, 3600
 MOST_STEPS, SPANS = 1_500, 600  # greatest number of steps drawn one by one; else number of averaged spans
-ABOVE = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": "#555555"}  # a name above its box
+ABOVE: dict[str, Any] = {
+    "rotation": 90,
+    "ha": "center",
+    "va": "bottom",
+    "fontsize": 7,
+    "color": "#555555",
+}  # a name above its box
 
 
 def check_plot(path: Path) -> None:
@@ -115,7 +125,7 @@ def _first_arrival(outcome: Outcome) -> int:
     return int(submit[0]) if len(submit) else 0
 
 
-def _steps(axes: Any, steps: Steps, origin: int, unit: int) -> None:
+def _steps(axes: Axes, steps: Steps, origin: int, unit: int) -> None:
     """Draw a step function, or, if it has many steps, its mean and its range in each of many equal spans of time."""
     times, values = (steps.times - origin) / unit, steps.values
     if len(times) <= MOST_STEPS:
@@ -136,7 +146,7 @@ def _steps(axes: Any, steps: Steps, origin: int, unit: int) -> None:
     )
 
 
-def _durations(axes: Any, longest: int) -> None:
+def _durations(axes: Axes, longest: int) -> None:
     """Give the axis of waits a 0, and marks at minutes, hours and days.
 
     :param axes: axes of matplotlib.
@@ -150,14 +160,14 @@ def _durations(axes: Any, longest: int) -> None:
     axes.grid(axis="y", alpha=0.3)
 
 
-def _figure(path: Path, size: tuple[float, float]) -> Any:
+def _figure(path: Path, size: tuple[float, float]) -> Figure:
     check_plot(path)
     from matplotlib.figure import Figure
 
     return Figure(figsize=size, layout="constrained")
 
 
-def _save(figure: Any, path: Path) -> None:
+def _save(figure: Figure, path: Path) -> None:
     from matplotlib import rc_context
 
     with rc_context(

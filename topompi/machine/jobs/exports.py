@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ def write_jobs(outcome: Outcome, path: Path) -> None:
         write_csv(stream, chain([JOBS], _job_rows(outcome)))
 
 
-def _job_rows(outcome: Outcome) -> Iterator[list[Any]]:
+def _job_rows(outcome: Outcome) -> Iterator[list[object]]:
     jobs, asked, lost = outcome.workload, outcome.workload.nodes, set(outcome.lost.tolist())
     if outcome.slots is not None:
         asked = np.where(jobs.slots > 0, jobs.slots, jobs.nodes)
@@ -60,7 +59,7 @@ def to_json(outcome: Outcome) -> str:
     because a node went down, if there are any.
     """
     queue, allocator, speed = outcome.policy
-    content: dict[str, Any] = {
+    content: dict[str, object] = {
         "version": 1,
         "workload": outcome.workload.name,
         "cluster": outcome.cluster.name,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...inputs.figures import span_name
 from .outcome import Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["draw_nodes"]
 
@@ -20,7 +23,7 @@ FADED = (0.0, 0.1, 0.2)  # share of white that is mixed into the colour
 EDGED = (1 / 300, 1 / 100)  # fractions of the chart's width and height above which a bar has an edge
 
 
-def draw_nodes(axes: Any, outcome: Outcome, origin: int, unit: int = DAY) -> None:
+def draw_nodes(axes: Axes, outcome: Outcome, origin: int, unit: int = DAY) -> None:
     """Draw which job holds each node, or slot, from the first arrival to the last end, coloured by its number of nodes.
 
     :param axes: axes of matplotlib, with time since the origin across.
@@ -72,7 +75,7 @@ def _bars(outcome: Outcome, origin: int, unit: int) -> tuple[NDArray[np.float64]
 
 
 def _rectangles(
-    axes: Any, corners: NDArray[np.float64], colours: NDArray[np.float64], room: tuple[float, float]
+    axes: Axes, corners: NDArray[np.float64], colours: NDArray[np.float64], room: tuple[float, float]
 ) -> None:
     """Draw bars, with white edges if they are wide and high enough to be seen with them.
 
@@ -88,7 +91,7 @@ def _rectangles(
     axes.autoscale_view()
 
 
-def _image(axes: Any, outcome: Outcome, origin: int, unit: int, colours: NDArray[np.float64]) -> float:
+def _image(axes: Axes, outcome: Outcome, origin: int, unit: int, colours: NDArray[np.float64]) -> float:
     """Draw the holders of evenly spaced nodes at evenly spaced moments; return the seconds between two moments."""
     last, rows = int(outcome.end.max()), min(ROWS, outcome.num_resources)
     every = max(last - origin, 1) / COLUMNS

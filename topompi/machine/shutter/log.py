@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...inputs import parse_json
 from ...inputs.appending import AppendedLines
@@ -44,7 +44,7 @@ class Log:
     :raises ShutterError: if the file exists and is no log of this version.
     """
 
-    def __init__(self, path: str | os.PathLike[str], header: Mapping[str, Any]) -> None:
+    def __init__(self, path: str | os.PathLike[str], header: Mapping[str, object]) -> None:
         first = _line({"format": FORMAT, "version": VERSION, **header})
         self._file = AppendedLines(path, first, _BEGINNING, lambda line: _check_header(line, str(path)), ShutterError)
 
@@ -55,7 +55,7 @@ class Log:
         """
         self._file.write("".join(map(_lines_of, readings)).encode())
 
-    def note(self, **fields: Any) -> None:
+    def note(self, **fields: object) -> None:
         """Append an event.
 
         :param fields: the event's fields.
@@ -67,7 +67,7 @@ class Log:
         self._file.close()
 
 
-def _line(value: Mapping[str, Any]) -> bytes:
+def _line(value: Mapping[str, object]) -> bytes:
     return (json.dumps(value, separators=(",", ":")) + "\n").encode()
 
 
@@ -95,7 +95,7 @@ def _lines_of(readings: Readings) -> str:
     return "".join(lines)
 
 
-def _check_header(line: bytes, name: str) -> dict[str, Any]:
+def _check_header(line: bytes, name: str) -> dict[str, object]:
     try:
         header = parse_json(line, name, ShutterError)
     except ShutterError:

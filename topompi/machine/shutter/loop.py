@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from .decide import JobState, Settings, Shutter, Snapshot, decide, pause_of
 from .errors import ShutterError
@@ -172,7 +171,7 @@ class Shutters:
         if job is not None:
             job.close(self.watchdog.forget)
 
-    def _note(self, event: str, **fields: Any) -> None:
+    def _note(self, event: str, **fields: object) -> None:
         self._log.note(event=event, time=time.monotonic(), **fields)
         _logger.info(event, extra={"fields": fields})
 

@@ -50,7 +50,7 @@ class Placement:
         """The name of each task's node."""
         return [self.mapping.hosts[host] for host in self.mapping.host_of_rank.tolist()]
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, object]:
         """The placement and its figures, ready for JSON."""
         return {
             "tasks": self.mapping.size,

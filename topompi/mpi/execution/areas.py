@@ -9,13 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from mpi4py import MPI
 
-from .buffers import Blocks, Bytes, address_of, message_at
+from .buffers import Blocks, Bytes, Integers, Specification, address_of, message_at
 from .plan import Moves
 
-__all__ = ["TAG", "Area", "Call", "Pieces", "Span", "Specification"]
+__all__ = ["TAG", "Area", "Call", "Pieces", "Span"]
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
-Specification = list[Any]
 
 # One tag is enough for the messages of all blocking calls, because only topompi uses the communicator, and any two
 # ranks post the messages between them in the same order.
@@ -58,7 +57,7 @@ class Span:
     dense: bool
 
     @classmethod
-    def of_bytes(cls, memory: Any, extent: int) -> Span:
+    def of_bytes(cls, memory: Bytes, extent: int) -> Span:
         """Units of ``extent`` plain bytes each."""
         return cls(MPI.buffer.frombuffer(memory), extent, MPI.BYTE, extent, True)
 
@@ -75,7 +74,7 @@ class Span:
     def message(self, begin: int, length: int) -> Specification | None:
         """The message of ``length`` units from unit ``begin`` on, in mpi4py's form."""
         extent = self.extent
-        return [self.memory[begin * extent : (begin + length) * extent], length * self.entries, self.datatype]
+        return self.memory[begin * extent : (begin + length) * extent], length * self.entries, self.datatype
 
     def moves(self, other: Span, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
         """The calls that copy units of this span to another; a single indexed copy if the moves are many and short.
@@ -157,5 +156,5 @@ def _by_index(source: Span, target: Span, moves: Moves) -> Call:
     return _copy_rows, (here, begin, there, to)
 
 
-def _copy_rows(source: Bytes, begin: Any, target: Bytes, to: Any) -> None:
+def _copy_rows(source: Bytes, begin: Integers, target: Bytes, to: Integers) -> None:
     target[to] = source[begin]

@@ -11,7 +11,7 @@ import atexit
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import sleep
-from typing import Any
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 from mpi4py import MPI
@@ -26,6 +26,13 @@ LINGER = 100  # looks after the last run; then the thread sleeps until the next 
 REST = 1e-2  # seconds between two looks at requests that the MPI library may start, while no run is active
 
 
+class Startable(Protocol):
+    """A request that the MPI library may start."""
+
+    def begin(self, message: MPI.Message) -> None:
+        """Begin its run, because it is started; ``message`` is the one by which the library started it."""
+
+
 class Aside:
     """The thread, which is started at the first request, and ends before MPI does.
 
@@ -34,7 +41,7 @@ class Aside:
     """
 
     def __init__(self) -> None:
-        self.startable: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.startable: WeakValueDictionary[int, Startable] = WeakValueDictionary()
         self.begin_started: Callable[[], None] = lambda: None
         self._needed, self._lock = Event(), Lock()
         self._runs: Thread | None = None

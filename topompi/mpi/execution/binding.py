@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...schedules.schedule import INPUT, OUTPUT, SCRATCH
 from .areas import Area, Call, Pieces, Span
-from .buffers import Block, Blocks
+from .buffers import Block, Blocks, Bytes
 from .contexts import Channel
 from .groups import Groups
 from .operands import Operands
@@ -61,7 +60,7 @@ class Binding:
     weight: int = 0
     plan: Plan | None = None
     areas: Mapping[int, Area] = field(default_factory=dict)
-    kept: tuple[Any, ...] | None = None
+    kept: tuple[object, ...] | None = None
 
     @cached_property
     def sent(self) -> Sent:
@@ -149,13 +148,13 @@ def _size(side: Block | Blocks) -> int:
     return side.size if isinstance(side, Block) else int(side.sizes.sum())
 
 
-def _pack(side: Block | Blocks, packed: Any, alone: MPI.Intracomm) -> Call:
+def _pack(side: Block | Blocks, packed: Bytes, alone: MPI.Intracomm) -> Call:
     if isinstance(side, Block):
         return side.copy_to, (packed, alone)
     return side.pack, (packed, np.arange(len(side.counts)), alone)
 
 
-def _unpack(side: Block | Blocks, packed: Any, alone: MPI.Intracomm) -> Call:
+def _unpack(side: Block | Blocks, packed: Bytes, alone: MPI.Intracomm) -> Call:
     if isinstance(side, Block):
         return side.copy_from, (packed, alone)
     return side.unpack, (packed, np.arange(len(side.counts)), alone)

@@ -8,7 +8,7 @@ from ctypes import c_char_p, c_void_p, py_object, pythonapi, string_at
 from dataclasses import dataclass
 from operator import index
 from struct import calcsize, unpack
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from mpi4py import MPI
@@ -19,7 +19,9 @@ __all__ = [
     "Block",
     "Blocks",
     "DeviceMemoryError",
+    "Memory",
     "ShortMemoryError",
+    "Specification",
     "address_of",
     "block",
     "blocks",
@@ -35,6 +37,8 @@ LARGEST_COUNT = 2**31 - 1  # maximum bytes of one message that every MPI library
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
+Memory = MPI.buffer | MPI.BottomType
+Specification = tuple[Memory, int, MPI.Datatype]  # a message in mpi4py's form
 
 # numpy's kind code, by DLPack type code and number of lanes (components of an item); a complex number may be described
 # as an item of two real components.
@@ -57,7 +61,7 @@ class ShortMemoryError(ValueError):
 class _Entries:
     """Entries of a datatype in a user's buffer."""
 
-    buffer: Any
+    buffer: Memory
     datatype: MPI.Datatype
 
     @property
@@ -70,7 +74,8 @@ class _Entries:
     def bytes_of(self, first: int, last: int) -> Bytes:
         """The bytes of entries ``first`` to ``last`` - 1, which must be ``dense``."""
         extent = self.datatype.Get_size()
-        data = np.frombuffer(self.buffer, dtype=np.uint8)
+        memory: Any = self.buffer  # numpy's type hints do not count MPI.buffer as a buffer
+        data: Bytes = np.frombuffer(memory, dtype=np.uint8)
         if last * extent > len(data):
             raise ValueError(f"message: expecting a buffer of {last * extent} bytes, got {len(data)}")
         return data[first * extent : last * extent]
@@ -95,11 +100,11 @@ class Block(_Entries):
         return self.count * self.datatype.Get_size()
 
     @property
-    def message(self) -> list[Any]:
+    def message(self) -> Specification:
         """The message of the block, in mpi4py's form."""
         if self.displ:
             return message_at(self.address, self.count, self.datatype)
-        return [self.buffer, self.count, self.datatype]
+        return self.buffer, self.count, self.datatype
 
     @property
     def address(self) -> int:
@@ -152,7 +157,7 @@ class Block(_Entries):
             self.view()[: len(source)] = source
         else:
             count = len(source) // max(1, self.datatype.Get_size())
-            alone.Sendrecv([source, len(source), MPI.PACKED], 0, 0, [*self.message[:1], count, self.datatype], 0, 0)
+            alone.Sendrecv([source, len(source), MPI.PACKED], 0, 0, (self.message[0], count, self.datatype), 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,23 +221,23 @@ class Blocks(_Entries):
             alone.Sendrecv([packed, packed.nbytes, MPI.PACKED], 0, 0, message, 0, 0)
 
     @contextmanager
-    def _as_one_entry(self, order: Integers) -> Iterator[list[Any]]:
+    def _as_one_entry(self, order: Integers) -> Iterator[Specification]:
         """Provide the message of the blocks in an order, as one entry of a datatype made for them."""
         counts: Any = self.counts[order]  # mpi4py accepts arrays, though its type hints ask for sequences
         displs: Any = self.displs[order]
         layout = self.datatype.Create_indexed(counts, displs).Commit()
         try:
-            yield [self.buffer, 1, layout]
+            yield self.buffer, 1, layout
         finally:
             layout.Free()
 
 
-def address_of(buffer: Any) -> int:
+def address_of(buffer: Memory) -> int:
     """Address of a buffer's first byte; 0 for ``MPI.BOTTOM``."""
     return 0 if isinstance(buffer, type(MPI.BOTTOM)) else int(buffer.address)
 
 
-def message_at(address: int, count: int, datatype: MPI.Datatype) -> list[Any]:
+def message_at(address: int, count: int, datatype: MPI.Datatype) -> Specification:
     """The message of entries at an address, in mpi4py's form.
 
     Its buffer has one byte, because mpi4py uses only the buffer's address if a count is given. A displacement would not
@@ -243,15 +248,15 @@ def message_at(address: int, count: int, datatype: MPI.Datatype) -> list[Any]:
     :param count: number of entries.
     :param datatype: datatype of the entries.
     """
-    return [MPI.buffer.fromaddress(address, 1), count, datatype]
+    return MPI.buffer.fromaddress(address, 1), count, datatype
 
 
-def is_in_place(message: Any) -> bool:
+def is_in_place(message: object) -> bool:
     """Whether a message asks for the in-place form: mpi4py takes ``None`` and ``MPI.IN_PLACE``."""
     return message is None or message is MPI.IN_PLACE
 
 
-def block(message: Any, *, readonly: bool) -> Block:
+def block(message: object, *, readonly: bool) -> Block:
     """The block of a message: ``buf``, ``[buf, count]``, ``[buf, (count, displ), type]``, ...
 
     :param message: the specification.
@@ -261,7 +266,7 @@ def block(message: Any, *, readonly: bool) -> Block:
     return Block(*_simple(message, 1, readonly))
 
 
-def blocks(message: Any, number: int, *, readonly: bool) -> Blocks:
+def blocks(message: object, number: int, *, readonly: bool) -> Blocks:
     """The blocks of a message that is divided equally.
 
     :param message: a specification in the forms that ``block`` takes; without a count the whole buffer is divided.
@@ -274,7 +279,7 @@ def blocks(message: Any, number: int, *, readonly: bool) -> Blocks:
     return Blocks(data, entry, counts, displ + count * np.arange(number, dtype=np.int64))
 
 
-def whole(message: Any, number: int, *, readonly: bool) -> Block:
+def whole(message: object, number: int, *, readonly: bool) -> Block:
     """All blocks of a message that is divided equally, as one block.
 
     :param message: a specification in the forms that ``block`` takes; without a count the whole buffer is divided.
@@ -286,7 +291,7 @@ def whole(message: Any, number: int, *, readonly: bool) -> Block:
     return Block(data, entry, count * number, displ)
 
 
-def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatype, int, int]:
+def _simple(message: object, number: int, readonly: bool) -> tuple[Memory, MPI.Datatype, int, int]:
     """Buffer, datatype, entries per block and first entry of a message of ``number`` equal blocks."""
     buffer, count, displ, datatype = _split(message)
     data, entry = _buffer(buffer, datatype, readonly)
@@ -307,7 +312,7 @@ def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatyp
     return data, entry, length // number, displ
 
 
-def _check_within(data: Any, datatype: MPI.Datatype, displ: int) -> None:
+def _check_within(data: Memory, datatype: MPI.Datatype, displ: int) -> None:
     """Raise mpi4py's error for a displacement beyond the buffer's end. Counts are not compared with the length."""
     length, extent = _length(data), datatype.extent
     if extent <= 0:
@@ -316,15 +321,15 @@ def _check_within(data: Any, datatype: MPI.Datatype, displ: int) -> None:
         raise ValueError(f"message: displacement {displ} out of bounds, number of entries {length // extent}")
 
 
-def _believed(given: Any, data: Any, datatype: MPI.Datatype, entries: int) -> Any:
+def _believed(given: object, data: Memory, datatype: MPI.Datatype, entries: int) -> Memory:
     """The buffer; if the program gave an address, with ``entries`` entries, because mpi4py then trusts any count."""
     length = entries * datatype.extent
-    if not isinstance(given, MPI.buffer) or length <= data.nbytes:
-        return data
-    return MPI.buffer.fromaddress(data.address, length, data.readonly)
+    if isinstance(given, MPI.buffer) and isinstance(data, MPI.buffer) and length > data.nbytes:
+        return MPI.buffer.fromaddress(data.address, length, data.readonly)
+    return data
 
 
-def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
+def vector(message: object, number: int, *, readonly: bool) -> Blocks:
     """The blocks of a message with counts: ``[buf, counts]``, ``[buf, (counts, displs), type]``, ...
 
     If counts are missing, the buffer is divided as evenly as possible, and the first blocks have one entry more. If
@@ -349,7 +354,7 @@ def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
     return Blocks(_believed(buffer, data, entry, int((displs + counts).max(initial=0))), entry, counts, displs)
 
 
-def _split(message: Any, vector: bool = False) -> tuple[Any, Any, Any, Any]:
+def _split(message: object, vector: bool = False) -> tuple[Any, Any, Any, Any]:
     """Buffer, count(s), displacement(s) and datatype of a message; None for a part that it does not have."""
     if message is None:
         raise TypeError("message: expecting buffer or list/tuple")
@@ -371,7 +376,7 @@ def _split(message: Any, vector: bool = False) -> tuple[Any, Any, Any, Any]:
     return buffer, count, displ, datatype
 
 
-def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Datatype]:
+def _buffer(buffer: Any, datatype: MPI.Datatype | str | None, readonly: bool) -> tuple[Memory, MPI.Datatype]:
     if datatype is not None and not isinstance(datatype, MPI.Datatype):
         datatype = MPI.Datatype.fromcode(datatype)
     if isinstance(buffer, type(MPI.BOTTOM)):
@@ -394,12 +399,12 @@ def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Dataty
     return data, MPI.Datatype.fromcode(code.lstrip("@=<")) if datatype is None else datatype
 
 
-def on_device(message: Any) -> bool:
+def on_device(message: object) -> bool:
     """Whether a message's buffer lies in a device's memory, or in unknown memory.
 
     :param message: a specification in any form.
     """
-    buffer = message[0] if isinstance(message, (list, tuple)) and message else message
+    buffer: Any = message[0] if isinstance(message, (list, tuple)) and message else message
     if is_in_place(buffer) or isinstance(buffer, type(MPI.BOTTOM)):
         return False
     try:
@@ -431,7 +436,7 @@ def _code_on_host(buffer: Any) -> str:
         return "B"  # bytes, which mpi4py assumes for a type without a code
 
 
-def _type_of(capsule: Any) -> tuple[int, int, int]:
+def _type_of(capsule: object) -> tuple[int, int, int]:
     """Type code, bits and number of lanes (components) of the items of a DLPack tensor.
 
     They are read from memory, because numpy refuses tensors of types that it lacks.
@@ -445,12 +450,12 @@ def _type_of(capsule: Any) -> tuple[int, int, int]:
     return kind, bits, lanes
 
 
-def _length(data: Any) -> int:
+def _length(data: Memory) -> int:
     """Bytes of a buffer; 0 for ``MPI.BOTTOM``."""
     return 0 if isinstance(data, type(MPI.BOTTOM)) else int(data.nbytes)
 
 
-def _entries(data: Any, datatype: MPI.Datatype) -> int:
+def _entries(data: Memory, datatype: MPI.Datatype) -> int:
     length = _length(data)
     if not length:
         return 0
@@ -462,11 +467,11 @@ def _entries(data: Any, datatype: MPI.Datatype) -> int:
     return length // extent
 
 
-def _index(value: Any, what: str, signed: bool = False) -> int:
-    value = index(value)
-    if value < 0 and not signed:
-        raise ValueError(f"message: negative {what} {value}")
-    return int(value)
+def _index(value: SupportsIndex, what: str, signed: bool = False) -> int:
+    number = index(value)
+    if number < 0 and not signed:
+        raise ValueError(f"message: negative {what} {number}")
+    return number
 
 
 def integers(values: Any, number: int) -> Integers:

@@ -6,7 +6,6 @@ Each message has the sizes of its blocks first, then the blocks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -36,7 +35,7 @@ def carriers_of(executor: Executor, spec: CallSpec) -> tuple[Route, Channel]:
     return route, groups.channel(spec.number)
 
 
-def alltoallv(route: Route, channel: Channel, alone: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> None:
+def alltoallv(route: Route, channel: Channel, alone: MPI.Intracomm, sendbuf: object, recvbuf: object) -> None:
     """Send a block of any size from each rank to each rank, in three stages.
 
     Ranks first send their blocks to the carriers of their host; carriers of different hosts then exchange; at last each

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -90,7 +89,7 @@ def program_of(
     return Program(functions, _sizes(), tuple(REVOKED), MPI.Exception, table, handle, tag, operation)
 
 
-def _handle(one: Any) -> int:
+def _handle(one: MPI.Comm | MPI.Datatype | MPI.Op | MPI.Request) -> int:
     """The handle of an MPI object as a signed 64-bit integer."""
     word = MPI._handleof(one)
     return word - 2**64 if word >= 2**63 else word
@@ -201,7 +200,7 @@ def _copies(moves: Moves, areas: Mapping[int, Area]) -> NDArray[np.int64]:
     return rows
 
 
-def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any) -> list[Instruction]:
+def _reduction(one: Reduction, areas: Mapping[int, Area], op: MPI.Op | None) -> list[Instruction]:
     """The instructions that combine new data with held data, and put the result in the place of the held data.
 
     MPI computes ``inout = in op inout``: if order counts, ``in`` must hold the data of lower ranks. If these are the
@@ -214,7 +213,7 @@ def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any) -> list[Instr
         _place(source, one.begin, one.length),
         _place(target, one.held_begin, one.length),
     )
-    if one.precedes or op.Is_commutative():
+    if one.precedes or (op is not None and op.Is_commutative()):
         return [(REDUCE, new, held, count, datatype, 0)]
     nbytes = _dense(source).extent * one.length
     return [(REDUCE, held, new, count, datatype, 0), (COPY, new, held, nbytes, 0, 0)]

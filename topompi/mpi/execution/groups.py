@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from .contexts import TAGS, Channel, Context, alone, context_of
-from .levels import Levels
+from .native import NativeIntracomm
 from .talks import Talks
 
 if TYPE_CHECKING:
@@ -134,3 +134,23 @@ class Groups:
                 context.free()
         self._levels = None
         self._contexts.clear()
+
+
+class Levels:
+    """One sub-communicator of leaders per level of the topology. Cost: one ``Split`` per level, collective.
+
+    :param comm: the user's communicator; not freed here.
+    :param hierarchy: the ranks, partitioned by each level of their topology.
+    :ivar parts: sub-communicators of this rank, by level, for the levels in which the rank is a member.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy) -> None:
+        rank = comm.Get_rank()
+        colors = {level: hierarchy.color(level, rank) for level in range(1, hierarchy.num_levels + 1)}
+        split = {level: comm.Split(MPI.UNDEFINED if one < 0 else one, rank) for level, one in colors.items()}
+        self.parts = {level: NativeIntracomm(part) for level, part in split.items() if part != MPI.COMM_NULL}
+
+    def free(self) -> None:
+        """Free the sub-communicators; collective."""
+        for part in self.parts.values():
+            part.Free()

@@ -12,11 +12,11 @@ try:
     from ._keys import packed, placed
 except ImportError:  # topompi was installed without a compiler
 
-    def packed(arguments: tuple[Any, ...], lasting: Mapping[int, Any]) -> bytes | None:
+    def packed(arguments: tuple[object, ...], lasting: Mapping[int, object]) -> bytes | None:
         """Stand-in without the C extension: every key is made in Python."""
         return None
 
-    def placed(arguments: tuple[Any, ...], lasting: Mapping[int, Any]) -> tuple[bytes | None, tuple[int, ...]]:
+    def placed(arguments: tuple[object, ...], lasting: Mapping[int, object]) -> tuple[bytes | None, tuple[int, ...]]:
         """Stand-in without the C extension: no call has a key without addresses."""
         return None, ()
 
@@ -26,14 +26,14 @@ __all__ = ["LASTING", "lasting", "placed", "quick_key"]
 MOST_COUNTS = 1024  # bytes; longer arrays of counts get no key, because comparing them takes longer than reading them
 
 # Objects that exist as long as MPI does, by ``id``: no other object gets their ids.
-LASTING: dict[int, Any] = {id(one): one for one in vars(MPI).values() if isinstance(one, MPI.Op | MPI.Datatype)}
+LASTING: dict[int, object] = {id(one): one for one in vars(MPI).values() if isinstance(one, MPI.Op | MPI.Datatype)}
 LASTING.update((id(one), one) for one in (None, MPI.IN_PLACE))
 _LASTING_KIND = 24  # least number of a user's type in numpy; smaller numbers identify numpy's own types
 
 _buffer = MPI.buffer.frombuffer
 
 
-def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def quick_key(method: str, algorithm: str, arguments: tuple[object, ...]) -> tuple[object, ...] | None:
     """The key of a call: address, size in bytes and type of its arrays, and its other arguments.
 
     The result is None if an argument is anything but an array of numpy's own types, an integer, a predefined datatype
@@ -55,12 +55,12 @@ def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[
         return None
 
 
-def lasting(one: Any) -> bool:
+def lasting(one: object) -> bool:
     """Whether an object is None or one of MPI's own constants, whose ``id`` no other object ever gets."""
     return id(one) in LASTING
 
 
-def _message(one: Any) -> Any:
+def _message(one: Any) -> object:
     """The key of a message, or of another argument."""
     kind = type(one)
     if kind is np.ndarray:
@@ -74,7 +74,7 @@ def _message(one: Any) -> Any:
     return _value(one)
 
 
-def _value(one: Any) -> Any:
+def _value(one: Any) -> object:
     """The key of a number, of a sequence of numbers, or of a constant."""
     kind = type(one)
     if kind is int:

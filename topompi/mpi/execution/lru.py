@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = ["LRU"]
+
+T = TypeVar("T")
 
 
 class LRU:
@@ -18,13 +20,13 @@ class LRU:
     """
 
     def __init__(self, most: int, heaviest: int = 1) -> None:
-        self._values: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
+        self._values: OrderedDict[object, tuple[Any, int]] = OrderedDict()
         self._most, self._heaviest, self._weight = most, heaviest, 0
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def get(self, key: Any) -> Any:
+    def get(self, key: object) -> Any:
         """The value of a key; None if it is not in the cache."""
         found = self._values.get(key)
         if found is None:
@@ -33,7 +35,7 @@ class LRU:
             self._values.move_to_end(key)
         return found[0]
 
-    def put(self, key: Any, value: Any, weight: int = 0) -> None:
+    def put(self, key: object, value: object, weight: int = 0) -> None:
         """Add a value under a new key; while a bound is exceeded, drop the least recently used value.
 
         :param key: any hashable object.
@@ -47,9 +49,9 @@ class LRU:
         while len(self._values) > self._most or self._weight > self._heaviest:
             self._weight -= self._values.popitem(last=False)[1][1]
 
-    def made(self, key: Any, make: Callable[[], Any]) -> Any:
+    def made(self, key: object, make: Callable[[], T]) -> T:
         """The value of a key; if it is not in the cache, ``make`` makes it first."""
-        value = self.get(key)
+        value: T | None = self.get(key)
         if value is None:
             value = make()
             self.put(key, value)

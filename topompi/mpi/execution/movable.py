@@ -56,7 +56,7 @@ class Movables:
         self._most = most
         self._found: dict[tuple[Hashable, bytes | None], Movable] = {}
 
-    def get(self, name: Hashable, arguments: tuple[Any, Any]) -> Movable | None:
+    def get(self, name: Hashable, arguments: tuple[object, object]) -> Movable | None:
         """The program of a call, with the call's memory; None if there is none.
 
         :param name: name of the call, and of the channel if it has several.
@@ -66,7 +66,7 @@ class Movables:
         found = self._found.get((name, key))
         return found if found is not None and found.at(places) else None
 
-    def put(self, name: Hashable, arguments: tuple[Any, Any], program: Program, kept: Any) -> Movable | None:
+    def put(self, name: Hashable, arguments: tuple[object, object], program: Program, kept: Any) -> Movable | None:
         """Add a program; None if its call cannot be told from others, or its memory cannot be moved.
 
         :param name: name of the call, and of the channel if it has several.

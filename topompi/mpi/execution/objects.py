@@ -15,10 +15,10 @@ from .rankzero import tellable
 
 __all__ = ["combine"]
 
-Function = Callable[[Any, Any], Any]
+Function = Callable[[Any, Any], object]
 
 
-def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, op: Function) -> Any:
+def combine(executor: Executor, collective: str, algorithm: str, sendobj: object, op: Function) -> object:
     """Combine an object of each rank by a schedule, in rank order; collective.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
@@ -37,7 +37,7 @@ def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, o
     if isinstance(part, str):
         raise ValueError(part)
     rank, (comm, tag) = part.rank, executor.groups.new_channel()
-    held: dict[tuple[int, int], Any] = {(INPUT, 0): sendobj}
+    held: dict[tuple[int, int], object] = {(INPUT, 0): sendobj}
     rows = zip(part.rows.tolist(), part.precedes.tolist(), strict=True)
     for _, step in groupby(rows, key=lambda row: row[0][0]):
         # All moves of a step read the contents from before the step: nothing is written until all is read.
@@ -67,7 +67,7 @@ class _Failed(NamedTuple):
     error: Exception
 
 
-def _send(comm: MPI.Intracomm, value: Any, destination: int, tag: int) -> MPI.Request:
+def _send(comm: MPI.Intracomm, value: object, destination: int, tag: int) -> MPI.Request:
     try:
         return comm.isend(value, destination, tag)
     except MPI.Exception:
@@ -76,7 +76,7 @@ def _send(comm: MPI.Intracomm, value: Any, destination: int, tag: int) -> MPI.Re
         return comm.isend(_Failed(tellable(error)), destination, tag)
 
 
-def _reduced(op: Function, first: Any, second: Any) -> Any:
+def _reduced(op: Function, first: object, second: object) -> object:
     for one in (first, second):
         if isinstance(one, _Failed):
             return one

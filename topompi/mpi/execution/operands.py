@@ -17,6 +17,7 @@ from .buffers import (
     Block,
     Blocks,
     DeviceMemoryError,
+    Specification,
     address_of,
     block,
     integers,
@@ -116,16 +117,16 @@ def _barrier(groups: Groups) -> Operands:
     return Operands(1, None, None)  # no buffers, but units of 1 byte, because the call has (empty) messages
 
 
-def _bcast(groups: Groups, message: Any, root: int) -> Operands | None:
+def _bcast(groups: Groups, message: object, root: int) -> Operands | None:
     own = block(message, readonly=groups.rank == root)
     if own.size > LARGEST_COUNT:
         return None
-    sides: dict[str, Any] = {"input": own, "output": None} if groups.rank == root else {"input": None, "output": own}
-    shift = 0 if groups.rank == root else None
-    return Operands(1, **sides, root=root, shift=shift, shared=own.size, length=own.size)
+    if groups.rank == root:
+        return Operands(1, own, None, root, 0, own.size, own.size)
+    return Operands(1, None, own, root, None, own.size, own.size)
 
 
-def _gather(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+def _gather(groups: Groups, sendbuf: object, recvbuf: object, root: int) -> Operands | None:
     if groups.rank != root:
         own = block(sendbuf, readonly=True)
         return _unless_large(groups, Operands(own.size, own, None, root))
@@ -136,7 +137,7 @@ def _gather(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands |
     return _unless_large(groups, Operands(size, _fitting(block(sendbuf, readonly=True), size), received, root))
 
 
-def _scatter(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+def _scatter(groups: Groups, sendbuf: object, recvbuf: object, root: int) -> Operands | None:
     if groups.rank != root:
         own = block(recvbuf, readonly=False)
         return _unless_large(groups, Operands(own.size, None, own, root))
@@ -147,7 +148,7 @@ def _scatter(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands 
     return _unless_large(groups, Operands(size, sent, _fitting(block(recvbuf, readonly=False), size), root))
 
 
-def _allgather(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
+def _allgather(groups: Groups, sendbuf: object, recvbuf: object) -> Operands | None:
     received = whole(recvbuf, groups.size, readonly=False)
     size = received.size // groups.size
     if is_in_place(sendbuf):
@@ -155,7 +156,7 @@ def _allgather(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
     return _unless_large(groups, Operands(size, _fitting(block(sendbuf, readonly=True), size), received))
 
 
-def _alltoall(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
+def _alltoall(groups: Groups, sendbuf: object, recvbuf: object) -> Operands | None:
     received = whole(recvbuf, groups.size, readonly=False)
     size = received.size // groups.size
     if is_in_place(sendbuf):
@@ -164,7 +165,7 @@ def _alltoall(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
     return _unless_large(groups, Operands(size, sent, received))
 
 
-def _allgatherv(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
+def _allgatherv(groups: Groups, sendbuf: object, recvbuf: object) -> Operands | None:
     received = vector(recvbuf, groups.size, readonly=False)
     sizes = received.sizes
     unit = gcd(*sizes.tolist()) or 1
@@ -185,33 +186,33 @@ def _side_by_side(blocks: Blocks) -> Block | Blocks:
     return blocks
 
 
-def _allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operands | None:
+def _allreduce(groups: Groups, sendbuf: object, recvbuf: object, op: MPI.Op) -> Operands | None:
     received = block(recvbuf, readonly=False)
     if is_in_place(sendbuf):
-        return _reduction(None, received, op, shift=0, shared=received.count)
+        return _reduction(received, Operands(0, None, received, shift=0, shared=received.count, op=op))
     sent = block(sendbuf, readonly=True)
     _check_types_and_counts(sent, received, received.count)
-    return _reduction(sent, received, op)
+    return _reduction(received, Operands(0, sent, received, op=op))
 
 
-def _reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Operands | None:
+def _reduce(groups: Groups, sendbuf: object, recvbuf: object, op: MPI.Op, root: int) -> Operands | None:
     if groups.rank != root:
-        return _reduction(block(sendbuf, readonly=True), None, op, root=root)
+        own = block(sendbuf, readonly=True)
+        return _reduction(own, Operands(0, own, None, root, op=op))
     received = block(recvbuf, readonly=False)
     if is_in_place(sendbuf):
-        return _reduction(None, received, op, root=root, shift=0, shared=received.count)
+        return _reduction(received, Operands(0, None, received, root, 0, received.count, op=op))
     sent = block(sendbuf, readonly=True)
     _check_types_and_counts(sent, received, received.count)
-    return _reduction(sent, received, op, root=root)
+    return _reduction(received, Operands(0, sent, received, root, op=op))
 
 
-def _reduction(input: Block | None, output: Block | None, op: MPI.Op, **more: Any) -> Operands | None:
-    """The operands of a reduction; None if entries of the datatype overlap or leave their extent."""
-    one: Any = input if output is None else output
-    extent = extent_of(one.datatype)
-    if extent is None or extent * one.count > LARGEST_COUNT:
+def _reduction(own: Block, operands: Operands) -> Operands | None:
+    """The operands of a reduction of a block; None if entries of its datatype overlap or leave their extent."""
+    extent = extent_of(own.datatype)
+    if extent is None or extent * own.count > LARGEST_COUNT:
         return None
-    return Operands(extent, input, output, length=one.count, op=op, **more)
+    return replace(operands, extent=extent, length=own.count)
 
 
 def extent_of(datatype: MPI.Datatype) -> int | None:
@@ -221,7 +222,7 @@ def extent_of(datatype: MPI.Datatype) -> int | None:
     return extent if lower == 0 and first >= 0 and first + true <= extent else None
 
 
-def _reduce_scatter_block(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operands | None:
+def _reduce_scatter_block(groups: Groups, sendbuf: object, recvbuf: object, op: MPI.Op) -> Operands | None:
     if is_in_place(sendbuf):
         both = whole(recvbuf, groups.size, readonly=False)
         return _scattered(groups, None, both, np.full(groups.size, both.count // groups.size), op)
@@ -230,7 +231,7 @@ def _reduce_scatter_block(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op
     return _scattered(groups, sent, received, np.full(groups.size, received.count), op)
 
 
-def _reduce_scatter(groups: Groups, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op) -> Operands | None:
+def _reduce_scatter(groups: Groups, sendbuf: object, recvbuf: object, recvcounts: Any, op: MPI.Op) -> Operands | None:
     received = block(recvbuf, readonly=False)
     in_place = is_in_place(sendbuf)
     if recvcounts is None:
@@ -261,7 +262,7 @@ def _scattered(groups: Groups, sent: Block | None, received: Block, counts: Inte
     return Operands(extent, sent, received, counts=counts, op=op)
 
 
-def _gatherv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+def _gatherv(groups: Groups, sendbuf: object, recvbuf: object, root: int) -> Operands | None:
     if groups.rank != root:
         own = block(sendbuf, readonly=True)
         return Operands(0, _single(own), None, root)
@@ -272,7 +273,7 @@ def _gatherv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands 
     return Operands(0, _single(own), Pieces.of(received), root)
 
 
-def _scatterv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+def _scatterv(groups: Groups, sendbuf: object, recvbuf: object, root: int) -> Operands | None:
     if groups.rank != root:
         return Operands(0, None, _single(block(recvbuf, readonly=False)), root)
     sent = Pieces.of(vector(sendbuf, groups.size, readonly=True))
@@ -285,14 +286,14 @@ def _single(own: Block) -> Pieces:
     return Pieces([own.message if own.size else None])
 
 
-def _alltoallv(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
+def _alltoallv(groups: Groups, sendbuf: object, recvbuf: object) -> Operands | None:
     if is_in_place(sendbuf):
         return None
     sent, received = vector(sendbuf, groups.size, readonly=True), vector(recvbuf, groups.size, readonly=False)
     return Operands(0, Pieces.of(sent), Pieces.of(received))
 
 
-def _alltoallw(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
+def _alltoallw(groups: Groups, sendbuf: object, recvbuf: object) -> Operands | None:
     if is_in_place(sendbuf):
         return None
     return Operands(0, typed(sendbuf, groups.size, True), typed(recvbuf, groups.size, False))
@@ -319,7 +320,6 @@ def typed(message: Any, number: int, readonly: bool) -> Pieces:
         raise ValueError("message: expecting 2 to 4 items")
     if counts is None and displs is None:
         counts, displs = [1] * number, [0] * number
-    given: Any
     for given in (counts, displs, types):
         if len(given) != number:
             raise ValueError(f"expecting {number} items, got {len(given)}")
@@ -332,11 +332,11 @@ def typed(message: Any, number: int, readonly: bool) -> Pieces:
     return Pieces([_piece(start + displ, count, kind) for count, displ, kind in pieces])
 
 
-def _piece(address: int, count: int, kind: MPI.Datatype) -> list[Any] | None:
+def _piece(address: int, count: int, kind: MPI.Datatype) -> Specification | None:
     if not count or kind == MPI.DATATYPE_NULL or not kind.Get_size():
         return None
     if not address:  # the datatypes contain absolute addresses
-        return [MPI.BOTTOM, count, kind]
+        return MPI.BOTTOM, count, kind
     return message_at(address, count, kind)
 
 
@@ -380,7 +380,7 @@ _READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
 }
 
 
-def read(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> Operands | None:
+def read(groups: Groups, spec: CallSpec, arguments: tuple[object, ...]) -> Operands | None:
     """The operands of a call; None, on all ranks, if no plan can run it.
 
     :param groups: the communicator and its sub-communicators.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 from mpi4py import MPI
 
@@ -25,7 +24,7 @@ __all__ = ["bound", "checked", "planned"]
 
 
 def bound(
-    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None = None
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[object, ...], key: Hashable | None = None
 ) -> Binding | Exception | None:
     """Make the binding by which an algorithm runs a call; collective at an algorithm's first call on a communicator.
 
@@ -52,7 +51,7 @@ def bound(
 
 
 def planned(
-    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...]
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[object, ...]
 ) -> tuple[Plan, Operands] | Exception | None:
     """The plan of a call and its operands; the error of this rank's arguments; None if no plan can run the call.
 
@@ -82,7 +81,7 @@ def planned(
     return None if plan is None else (plan, operands)
 
 
-def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, Exception | None]:
+def checked(groups: Groups, spec: CallSpec, arguments: tuple[object, ...]) -> tuple[Operands | None, Exception | None]:
     """The operands of a call (None if the MPI library must run it), and the error of this rank's arguments, or None.
 
     :param groups: the communicator and its sub-communicators.
@@ -101,7 +100,7 @@ def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple
 
 
 def _carried(
-    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...]
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[object, ...]
 ) -> Binding | Exception | None:
     """The binding of a call by carriers, which has the call's arguments and therefore serves this call alone.
 
@@ -119,7 +118,7 @@ def _carried(
     return Binding([(alltoallv, (*carriers, executor.groups.alone, *arguments))])
 
 
-def _each_message(arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+def _each_message(arguments: tuple[object, ...]) -> list[tuple[object, ...]]:
     """Arguments for two checks of an alltoallv: with the receive message alone, and with the send message alone.
 
     The messages are checked apart, because they may share memory if carriers, which send packed blocks, run the call.

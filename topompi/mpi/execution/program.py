@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from .areas import TAG, Area, Call, Specification
+from .areas import TAG, Area, Call
+from .buffers import Specification
 from .compiled import REVOKED, compiled
 from .plan import Message, Moves, Plan, Reduction, Step
 
 __all__ = ["Flight", "PlannedRun", "Resumable", "finish", "is_revoked", "message_of", "run_all", "wait_all"]
 
+Post = Callable[..., MPI.Request]  # posts a message to or from a rank, under a tag
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
 CELL = 256  # bytes; Open MPI sends messages up to this size inline, in a cell of shared memory (btl_sm_max_inline_send)
 
@@ -79,8 +81,8 @@ class Resumable(NamedTuple):
         else it returns False; None if the call does not wait.
     """
 
-    call: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    call: Callable[..., object]
+    arguments: tuple[object, ...]
     test: Callable[[], bool] | None = None
 
 
@@ -98,7 +100,7 @@ class Flight:
         self.persistent = not (OPEN_MPI and all(_bytes_of(arguments[0]) <= CELL for _, arguments in posts))
         self._requests: list[Any] = []
         if self.persistent:
-            start: dict[Any, Any] = {comm.Isend: comm.Send_init, comm.Irecv: comm.Recv_init}
+            start: dict[object, Callable[..., MPI.Prequest]] = {comm.Isend: comm.Send_init, comm.Irecv: comm.Recv_init}
             self._requests = [start[call](*arguments) for call, arguments in posts]
 
     def calls(self) -> tuple[Resumable, Resumable]:
@@ -110,7 +112,7 @@ class Flight:
             return Resumable(self._post_one, self._posts[0]), Resumable(self._wait_one, (), self._test)
         return Resumable(self._post, ()), Resumable(self._wait, (), self._test)
 
-    def _post_one(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    def _post_one(self, call: Callable[..., object], arguments: tuple[object, ...]) -> None:
         self._requests = [call(*arguments)]
 
     def _wait_one(self) -> None:
@@ -135,7 +137,7 @@ class Flight:
                 request.Free()
 
 
-def _bytes_of(message: Specification) -> int:
+def _bytes_of(message: Any) -> int:
     return int(message[1] * message[2].Get_size())
 
 
@@ -204,7 +206,7 @@ class PlannedRun(NamedTuple):
         return calls, flights
 
 
-def _posts(step: Step, areas: Mapping[int, Area], receive: Any, send: Any, tag: int = TAG) -> list[Call]:
+def _posts(step: Step, areas: Mapping[int, Area], receive: Post, send: Post, tag: int = TAG) -> list[Call]:
     """The calls that post the receives and sends of a step."""
     return [
         (call, (message, one.peer, tag))
@@ -221,7 +223,7 @@ def message_of(one: Message, areas: Mapping[int, Area]) -> Specification | None:
     :param areas: the memory of each buffer.
     """
     if not one.length:
-        return [bytearray(), 0, MPI.BYTE]
+        return MPI.buffer.frombuffer(b"", readonly=True), 0, MPI.BYTE
     return areas[one.buffer].message(one.begin, one.length)
 
 
@@ -261,17 +263,18 @@ def _land(flying: dict[int, list[MPI.Request]], step: int) -> None:
     wait_all(flying.pop(step))
 
 
-def _reductions(step: Step, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:
+def _reductions(step: Step, areas: Mapping[int, Area], op: MPI.Op | None, alone: MPI.Intracomm) -> list[Call]:
     return [call for one in step.reductions for call in _reduction(one, areas, op, alone)]
 
 
-def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:
+def _reduction(one: Reduction, areas: Mapping[int, Area], op: MPI.Op | None, alone: MPI.Intracomm) -> list[Call]:
     """The calls that combine new data with held data, and put the result in the place of the held data.
 
     MPI computes ``inout = in op inout``: if order counts, ``in`` must hold the data of lower ranks. If these are the
     held data, the result lands in the buffer of the new data and is copied back.
     """
     source, target = areas[one.buffer], areas[one.held_buffer]
+    assert op is not None  # a plan with reductions is of a call with an operation
     new, held = source.message(one.begin, one.length), target.message(one.held_begin, one.length)
     if one.precedes or op.Is_commutative():
         return [(op.Reduce_local, (new, held))]

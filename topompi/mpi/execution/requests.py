@@ -7,10 +7,11 @@ To the MPI library they are an empty message from this rank to itself, which end
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import count
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from mpi4py import MPI
 
@@ -31,9 +32,10 @@ else:
 
 __all__ = ["PersistentRequest", "PlanRequest", "after", "begin_started"]
 
-NOTHING: Any = [bytearray(), 0, MPI.BYTE]
-SOMETHING: Any = [bytearray(1), 1, MPI.BYTE]
+NOTHING = [bytearray(), 0, MPI.BYTE]
+SOMETHING = [bytearray(1), 1, MPI.BYTE]
 
+T = TypeVar("T")
 _numbers, _starting = count(), RLock()
 
 
@@ -57,11 +59,11 @@ class _PlanRequest(Native):
         if self._run is not None:
             self._run.finish()
 
-    def _told(self, native: Any, status: MPI.Status | None) -> Any:
+    def _told(self, native: Callable[[MPI.Status | None], T], status: MPI.Status | None) -> T:
         """What a function of the library returns; the error of the run is raised in its place."""
         raise NotImplementedError
 
-    def Wait(self, status: MPI.Status | None = None) -> Any:
+    def Wait(self, status: MPI.Status | None = None) -> Literal[True]:
         """Complete the collective."""
         try:
             self._finish()
@@ -81,11 +83,11 @@ class _PlanRequest(Native):
 
     get_status = Get_status
 
-    def wait(self, status: MPI.Status | None = None) -> Any:
+    def wait(self, status: MPI.Status | None = None) -> None:
         """Complete the collective."""
         self.Wait(status)
 
-    def test(self, status: MPI.Status | None = None) -> tuple[bool, Any]:
+    def test(self, status: MPI.Status | None = None) -> tuple[bool, None]:
         """Go on with the collective as far as possible without waiting; whether it is complete, and None."""
         return self.Test(status), None
 
@@ -93,10 +95,10 @@ class _PlanRequest(Native):
 class PlanRequest(_PlanRequest, MPI.Request):
     """The request of a non-blocking collective: the receive of a message that this rank sends at the end."""
 
-    _kept: Any
+    _kept: object
 
     @classmethod
-    def of(cls, run: ResumableRun, kept: Any) -> Self:
+    def of(cls, run: ResumableRun, kept: object) -> Self:
         """Begin a run, and return its request.
 
         :param run: a run that is not active; it is freed at the end if it holds what must be freed.
@@ -123,7 +125,7 @@ class PlanRequest(_PlanRequest, MPI.Request):
         # A message that is too long for the receive is an error of MPI, also in ``MPI.Request.Waitall``.
         alone().Send(NOTHING if error is None else SOMETHING, 0, self._tag)
 
-    def _told(self, native: Any, status: MPI.Status | None) -> Any:
+    def _told(self, native: Callable[[MPI.Status | None], T], status: MPI.Status | None) -> T:
         try:
             return native(status)
         except MPI.Exception as told:
@@ -186,7 +188,7 @@ class PersistentRequest(_PlanRequest, NativePrequest):
             if message is not None:
                 message.Recv(NOTHING)
 
-    def _told(self, native: Any, status: MPI.Status | None) -> Any:
+    def _told(self, native: Callable[[MPI.Status | None], T], status: MPI.Status | None) -> T:
         done = native(status)
         error = self._error
         if done and error is not None:

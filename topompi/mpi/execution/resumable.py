@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from threading import Lock
 from time import sleep
-from typing import Any, Protocol
+from typing import Protocol
 
 from mpi4py import MPI
 
@@ -36,11 +36,11 @@ class ResumableRun:
     """
 
     def __init__(
-        self, calls: list[Resumable], held: Sequence[Held], arguments: tuple[Any, ...], sent: Sent | None = None
+        self, calls: list[Resumable], held: Sequence[Held], arguments: tuple[object, ...], sent: Sent | None = None
     ) -> None:
         self.sent = sent
         self._calls, self._held = calls, held
-        self._arguments: tuple[Any, ...] | None = arguments
+        self._arguments: tuple[object, ...] | None = arguments
         self._next = self._length = len(calls)  # index of the next call; the number of calls if the run is not begun
         self._first = next((at for at, call in enumerate(calls) if call.test is not None), len(calls))
         self._begin, self._end = ([call[:2] for call in some] for some in (calls[: self._first], calls[self._first :]))

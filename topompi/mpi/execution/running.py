@@ -27,7 +27,7 @@ NO_REQUEST = "calls by carriers have no persistent form"
 ONE_THREAD = "MPI runs with less than MPI.THREAD_MULTIPLE, which requests by schedules need"
 
 
-def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
+def run(executor: Executor, method: str, algorithm: str, arguments: tuple[object, ...]) -> str:
     """Run a collective by an algorithm; collective.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
@@ -68,7 +68,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     return algorithm
 
 
-def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
+def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[object, ...]) -> None:
     """Make the plan of a call in advance, so that its first run takes as long as later ones; collective.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.
@@ -92,7 +92,7 @@ def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _settled(
-    executor: Executor, spec: CallSpec, arguments: tuple[Any, ...], error: Exception, *, took_part: bool = False
+    executor: Executor, spec: CallSpec, arguments: tuple[object, ...], error: Exception, *, took_part: bool = False
 ) -> str:
     """End a call whose arguments are wrong on this rank, by an error.
 
@@ -112,12 +112,12 @@ def _settled(
     return _native(executor, spec, arguments)
 
 
-def _native(executor: Executor, spec: CallSpec, arguments: tuple[Any, ...]) -> str:
+def _native(executor: Executor, spec: CallSpec, arguments: tuple[object, ...]) -> str:
     getattr(NativeIntracomm, spec.name)(executor.groups.comm, *arguments)
     return "native"
 
 
-def prepare(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> PersistentRequest | None:
+def prepare(executor: Executor, method: str, algorithm: str, arguments: tuple[object, ...]) -> PersistentRequest | None:
     """A request for a collective on given buffers, to be started many times; collective.
 
     :param executor: the executor, which holds the communicator's plans and sub-communicators.

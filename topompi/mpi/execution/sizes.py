@@ -12,7 +12,7 @@ from .specs import NO_NEEDS, CallSpec, Counts, Form, Needs
 __all__ = ["nbytes", "needs_of", "own_bytes"]
 
 
-def needs_of(op: Any) -> Needs:
+def needs_of(op: object) -> Needs:
     """The needs of an operation, which an algorithm must meet: operands in rank order, whole vectors, both or neither.
 
     :param op: the operation of a reduction, an ``MPI.Op``; any other object in a call that does not reduce.
@@ -22,7 +22,7 @@ def needs_of(op: Any) -> Needs:
     return Needs(order=not op.Is_commutative(), whole=True)
 
 
-def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
+def nbytes(spec: CallSpec, arguments: tuple[object, ...], size: int) -> int:
     """Size of a call in bytes: a broadcast's message, a reduction's vector, or one block in any other call.
 
     The result is 0 if each rank of the call has its own counts, so that the ranks know no common number; see
@@ -50,7 +50,7 @@ def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
     return _bytes(recvbuf, size)
 
 
-def own_bytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
+def own_bytes(spec: CallSpec, arguments: tuple[object, ...], size: int) -> int:
     """Mean size in bytes of the blocks that this rank sends to each rank in a call with uneven blocks.
 
     In an in-place call these are the blocks of the receive buffer. The result is 0 if the message cannot be read,
@@ -72,7 +72,7 @@ def own_bytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
     return int(sum(piece[1] * piece[2].Get_size() for piece in pieces.messages if piece)) // size
 
 
-def _own(arguments: tuple[Any, ...]) -> Any:
+def _own(arguments: tuple[object, ...]) -> object:
     """The argument with the data that this rank sends: the send buffer, or, in an in-place call, the receive buffer."""
     return arguments[1] if is_in_place(arguments[0]) else arguments[0]
 

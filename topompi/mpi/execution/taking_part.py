@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from mpi4py import MPI
 
 from .areas import Pieces
 from .binding import Binding
-from .buffers import Block, block, is_in_place, whole
+from .buffers import Block, Specification, block, is_in_place, whole
 from .carriers import carriers_of, take_part
 from .eligibility import is_carried
 from .executor import Executor
@@ -31,7 +30,7 @@ NOTHING = [b"", 0, MPI.BYTE]
 
 
 def instead(
-    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[object, ...], error: Exception
 ) -> Binding | None:
     """Make a binding, with memory of topompi, of a call whose arguments are wrong here; None if that is impossible.
 
@@ -54,13 +53,13 @@ def instead(
 
 
 def _given_instead(
-    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
-) -> tuple[Any, ...] | None:
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[object, ...], error: Exception
+) -> tuple[object, ...] | None:
     """The arguments of a call with memory of topompi in place of this rank's wrong message; None if impossible."""
-    groups, root = executor.groups, arguments[-1]
+    groups = executor.groups
     if spec.rooted and _gathers_sizes(spec, arguments, groups):
-        plan = plan_of(executor, spec, algorithm, _unread(groups.size, root))
-        return None if plan is None else _with_what_arrives(spec, plan, groups, root)
+        plan = plan_of(executor, spec, algorithm, _unread(groups.size, groups.rank))
+        return None if plan is None else _with_what_arrives(spec, plan, groups)
     if isinstance(error, MismatchError) and not spec.rooted:  # the error may be in the send buffer
         return None
     ways = [_with_own_memory, *([_with_own_blocks] if isinstance(error, MPI.Exception) else [])]
@@ -72,7 +71,7 @@ def _given_instead(
     return None
 
 
-def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
+def _with_own_memory(spec: CallSpec, arguments: tuple[object, ...], groups: Groups) -> tuple[object, ...] | None:
     """The arguments of a call with memory of topompi in place of a receive buffer that only this rank uses.
 
     The result is None if the call has no buffer of this kind.
@@ -95,7 +94,7 @@ def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups)
     return *arguments[:at], [bytearray(message.size), message.size, MPI.BYTE], arguments[-1]
 
 
-def _with_own_results(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> tuple[Any, ...] | None:
+def _with_own_results(spec: CallSpec, arguments: tuple[object, ...], size: int) -> tuple[object, ...] | None:
     """The arguments of a call with memory of topompi for the results, whose size follows from this rank's send buffer.
 
     The result is None if the send buffer does not give the size.
@@ -113,13 +112,13 @@ def _with_own_results(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> 
     return None
 
 
-def _room(sent: Block, parts: int = 1) -> list[Any]:
+def _room(sent: Block, parts: int = 1) -> list[object]:
     """Memory, as a message, for one of ``parts`` equal parts of a send buffer."""
     count = sent.count // parts
     return [bytearray(count * sent.datatype.extent), count, sent.datatype]
 
 
-def _with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
+def _with_own_blocks(spec: CallSpec, arguments: tuple[object, ...], groups: Groups) -> tuple[object, ...] | None:
     """The arguments of a Scatter whose root sends zeros instead of its own buffer; None if this rank is not the root.
 
     They serve a root whose blocks have the null datatype, because Open MPI runs that call and leaves the other ranks'
@@ -147,7 +146,7 @@ def _check_type(message: Block, alone: MPI.Intracomm) -> None:
     alone.Send_init([b"", 0, message.datatype], 0).Free()
 
 
-def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> bool:
+def _gathers_sizes(spec: CallSpec, arguments: tuple[object, ...], groups: Groups) -> bool:
     """Whether this rank is the root of a gather with uneven blocks, and its own send buffer is valid.
 
     In that case the other ranks most likely find no error in the call, and send.
@@ -173,11 +172,11 @@ def _unread(size: int, root: int) -> Operands:
     :param size: number of ranks.
     :param root: the root, which gathers uneven blocks.
     """
-    none: list[list[Any] | None] = [None]
+    none: list[Specification | None] = [None]
     return Operands(0, Pieces(none), Pieces(none * size), root)
 
 
-def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) -> tuple[Any, ...]:
+def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups) -> tuple[object, ...]:
     """The arguments of a gather whose root receives uneven blocks into memory of topompi.
 
     The root waits until it can probe the message of each rank, because the messages tell the sizes of the blocks.
@@ -185,7 +184,6 @@ def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) ->
     :param spec: the description of the call.
     :param plan: the root's plan.
     :param groups: the communicator and its sub-communicators.
-    :param root: this rank, the root.
     :returns: the arguments of mpi4py's method.
     """
     counts, status = [0] * groups.size, MPI.Status()
@@ -193,4 +191,4 @@ def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) ->
     for message in (one for step in plan.steps for one in step.receives):
         comm.Probe(message.peer, tag, status)
         counts[message.begin] = status.Get_count(MPI.BYTE)
-    return NOTHING, [bytearray(sum(counts)), counts, MPI.BYTE], root
+    return NOTHING, [bytearray(sum(counts)), counts, MPI.BYTE], groups.rank

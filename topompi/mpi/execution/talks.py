@@ -24,6 +24,8 @@ QUESTIONS_HELD = 1024  # maximum number of kept answers; a full store is emptied
 NOTHING = [bytearray(), 0, MPI.BYTE]
 LONGEST = 1e-3  # maximum seconds that a rank sleeps between two tests, so that it sees a message soon
 Answer = TypeVar("Answer")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Talks:
@@ -109,7 +111,7 @@ class Answers:
 
     def __init__(self) -> None:
         self._told: dict[Hashable, bytes] = {}
-        self._read: dict[bytes, Any] = {}
+        self._read: dict[bytes, tuple[Any, Exception | None]] = {}
 
     def ask(
         self,
@@ -152,7 +154,7 @@ class Answers:
         return answer
 
 
-def _hold(held: dict[Any, Any], key: Any, value: Any) -> None:
+def _hold(held: dict[Key, Value], key: Key, value: Value) -> None:
     if len(held) >= QUESTIONS_HELD:
         held.clear()
     held[key] = value

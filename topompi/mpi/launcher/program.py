@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFileLoader
 from types import CodeType, ModuleType, TracebackType
-from typing import Any
 
 __all__ = ["outside", "run"]
 
@@ -53,15 +52,16 @@ def _run_file(name: str) -> None:
         runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # as above
         return
     _search_first(os.path.realpath(os.path.dirname(os.path.realpath(path)) or "."))
-    loader: Any = (SourcelessFileLoader if path.endswith(".pyc") else SourceFileLoader)("__main__", path)
+    loader = (SourcelessFileLoader if path.endswith(".pyc") else SourceFileLoader)("__main__", path)
     _execute(_code_of(path, loader), __file__=path, __cached__=None, __loader__=loader)
 
 
-def _code_of(path: str, loader: Any) -> CodeType:
+def _code_of(path: str, loader: SourceFileLoader | SourcelessFileLoader) -> CodeType:
     """The code of a file. No .pyc file is written for a source file, because Python writes none for a script."""
     if isinstance(loader, SourcelessFileLoader):
-        compiled: Any = loader.get_code("__main__")
-        return compiled  # type: ignore[no-any-return]  # code: loaders raise an error rather than return None
+        compiled = loader.get_code("__main__")
+        assert compiled is not None  # loaders raise an error rather than return None
+        return compiled
     with io.open_code(path) as file:
         return compile(file.read(), path, "exec", dont_inherit=True)
 
@@ -78,7 +78,7 @@ def _search_first(folder: str) -> None:
         sys.path[0] = folder
 
 
-def _new_main(**facts: Any) -> ModuleType:
+def _new_main(**facts: object) -> ModuleType:
     main = ModuleType("__main__")
     vars(main).update({"__annotations__": {}, "__builtins__": builtins, **facts})
     _kept.append(sys.modules["__main__"])
@@ -86,7 +86,7 @@ def _new_main(**facts: Any) -> ModuleType:
     return main
 
 
-def _execute(code: CodeType, **facts: Any) -> None:
+def _execute(code: CodeType, **facts: object) -> None:
     exec(code, vars(_new_main(**facts)))
 
 

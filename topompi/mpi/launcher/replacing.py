@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
@@ -151,17 +152,16 @@ class _Loader:
     :param then: the function, which takes the module.
     """
 
-    def __init__(self, loader: Any, then: Callable[[ModuleType], None]) -> None:
+    def __init__(self, loader: Loader, then: Callable[[ModuleType], None]) -> None:
         self._loader, self._then = loader, then
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """Create the module. If no MPI library is found, the error gets a note with advice."""
         try:
-            made: ModuleType | None = self._loader.create_module(spec)
+            return self._loader.create_module(spec)
         except (ImportError, RuntimeError) as error:
             error.add_note(library_hint(error))
             raise
-        return made
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's code, then the function."""
@@ -175,7 +175,7 @@ class _Loader:
             module.__spec__.loader = self._loader
         self._then(module)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._loader, name)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,7 @@ class Probed:
                 _cable(builder, _name(number, cluster), _name(number + 1, above), rate, latency[number + 1])
         return builder.build()
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """The measured numbers, for JSON: times in seconds, rates in bytes/s, levels from the leaf switches up."""
         found = self.found
         return {
@@ -91,9 +90,9 @@ class Probed:
         """The text of a ``fabric.json`` file with the fabric, and with the summary in its field ``probe``."""
         return json.dumps(document_of(self.fabric) | {"probe": self.summary()}, separators=(",", ":"), allow_nan=False)
 
-    def _level(self, number: int) -> dict[str, Any]:
+    def _level(self, number: int) -> dict[str, object]:
         level, rates = self.found.levels[number], self.rates
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "clusters": level.num_clusters,
             "round_trip": level.round_trip,
             "confidence": round(level.confidence, 3),

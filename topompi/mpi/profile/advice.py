@@ -71,7 +71,7 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
     }
 
 
-def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, Any]]:
+def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, object]]:
     """Messages and bytes by kind of traffic (see ``KINDS``) and number of hops, as rows for JSON."""
     total = profile.sent[1] or 1
     return [

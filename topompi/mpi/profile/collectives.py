@@ -61,7 +61,7 @@ def _places(spec: CallSpec) -> tuple[int, int]:
     return -1 if alone is None else alone, spec.parameters.index("root") if spec.rooted else -1
 
 
-def ran(comm: Any) -> Sent | None:
+def ran(comm: object) -> Sent | None:
     """Take the messages that topompi sent for the communicator's latest call; None if the MPI library ran the call.
 
     A second query about the same call returns None, too.
@@ -98,7 +98,7 @@ def _count(
     return lambda: group.called(name, root, size, sent)
 
 
-def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
+def _size(spec: CallSpec, arguments: tuple[object, ...], group: Group) -> int:
     """Bytes of a call, as `counting.asked` takes them.
 
     They are the bytes of this rank's message, or, in alltoall and allgather, of all blocks together.
@@ -111,7 +111,7 @@ def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
     return size * group.size if spec.name in IN_ALL_BLOCKS else size
 
 
-def parts(spec: CallSpec, arguments: tuple[Any, ...], number: int) -> NDArray[np.int64]:
+def parts(spec: CallSpec, arguments: tuple[object, ...], number: int) -> NDArray[np.int64]:
     """Bytes of each block that a rank sends in a call with uneven blocks, for example Alltoallv, shape (number,).
 
     The blocks are in the send buffer, or, in an in-place call, in the receive buffer.
@@ -152,7 +152,7 @@ def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec
     :param spec: the description of the call.
     """
 
-    def prepare(self: Any, *args: Any, **named: Any) -> Any:
+    def prepare(self: object, *args: object, **named: object) -> object:
         request = native(self, *args, **named)
         sent = getattr(request, "sent", None)  # requests of topompi's plans have it, the MPI library's do not
         return counted(request, timed(_count(group_for(self, counters, group_of), spec, args, named, sent), counters))

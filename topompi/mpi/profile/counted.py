@@ -20,7 +20,7 @@ def timed(count: Method, counters: Counters) -> Method:
     :param counters: the counters of the recording.
     """
 
-    def timed_count(*args: Any, **named: Any) -> None:
+    def timed_count(*args: object, **named: object) -> None:
         begin = perf_counter()
         count(*args, **named)
         counters.timed_calls += 1
@@ -38,7 +38,7 @@ def after(native: Method, count: Method, counters: Counters) -> Method:
     """
     count = timed(count, counters)
 
-    def call(*args: Any, **named: Any) -> Any:
+    def call(*args: object, **named: object) -> object:
         done = native(*args, **named)
         count(*args, **named)
         return done

@@ -16,7 +16,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -67,7 +66,11 @@ def _lines_of(profile: Profile) -> Iterator[bytes]:
 def head_line(profile: Profile) -> bytes:
     """The compressed header line of a profile, with the facts about the run and without the ranks' data."""
     ran = {"method": profile.method, "command": profile.command, "seconds": profile.seconds}
-    counted: dict[str, Any] = {"hosts": list(profile.hosts), "moves": profile.moves, "granularity": profile.granularity}
+    counted: dict[str, object] = {
+        "hosts": list(profile.hosts),
+        "moves": profile.moves,
+        "granularity": profile.granularity,
+    }
     if profile.virtual:
         counted["virtual"] = True
     if profile.counting:
@@ -79,7 +82,7 @@ def head_line(profile: Profile) -> bytes:
 
 def rank_line(one: RankRows) -> bytes:
     """The compressed line with one rank's data."""
-    line: dict[str, Any] = {"rank": one.rank}
+    line: dict[str, object] = {"rank": one.rank}
     for number, letter in enumerate(KINDS):
         here = one.kind == number
         if here.any():
@@ -93,7 +96,7 @@ def rank_line(one: RankRows) -> bytes:
     return _packed(line)
 
 
-def _packed(line: dict[str, Any]) -> bytes:
+def _packed(line: dict[str, object]) -> bytes:
     return gzip.compress((json.dumps(line, separators=(",", ":")) + "\n").encode(), mtime=0)
 
 

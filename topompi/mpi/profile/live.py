@@ -96,7 +96,7 @@ class Recording:
         interface = state_of(self.comm).interface
         return list(interface.hosts), interface.rank_host.astype(np.int64)
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> object:
         self._open()
         return self.comm
 
@@ -203,7 +203,7 @@ class Recording:
         ranks = np.array(group.Translate_ranks(None, self._group), dtype=np.int64)
         return np.where(ranks >= 0, self._unit[ranks], -1)
 
-    def _group_of(self, comm: Any) -> Group:
+    def _group_of(self, comm: MPI.Comm) -> Group:
         """The `Group` of a communicator, which is also stored with the communicator."""
         group = MPI.Comm.Get_group(comm)
         found: Group = self.counters.group(MPI.Comm.Get_rank(comm), self.units_of(group))

@@ -39,7 +39,7 @@ OBJECT_SENDS = ("send", "bsend", "ssend", "isend", "ibsend", "issend")
 EXCHANGES = ("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace")
 
 
-def bytes_of(message: Any) -> int:
+def bytes_of(message: object) -> int:
     """Bytes of a message given to mpi4py, for example a buffer or ``[buffer, count, datatype]``; 0 if it is unreadable.
 
     The MPI library may be able to send a message that topompi cannot read.
@@ -52,7 +52,7 @@ def bytes_of(message: Any) -> int:
         return 0
 
 
-def quick_bytes(message: Any) -> int | None:
+def quick_bytes(message: object) -> int | None:
     """Bytes of a message that is a numpy array, or a list of an array and one of MPI's predefined datatypes, else None.
 
     The result is also None if the array does not contain a whole number of elements of the datatype.
@@ -75,7 +75,7 @@ def dense_sizes() -> dict[int, int]:
     return {id(one): one.Get_size() for one in own if one.Get_size() and one.Get_extent() == (0, one.Get_size())}
 
 
-def length_of(value: Any) -> int:
+def length_of(value: object) -> int:
     """Number of bytes of an object after pickling, which is how mpi4py sends it."""
     return len(MPI.pickle.dumps(value))
 
@@ -115,7 +115,7 @@ def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Met
     buffers = getattr(MPI.Comm, native.__name__.capitalize())
     messages, volume = counters.table("E")
 
-    def send(self: Any, obj: Any, dest: int, tag: int = 0) -> Any:
+    def send(self: object, obj: object, dest: int, tag: int = 0) -> object:
         if dest < 0:
             return native(self, obj, dest, tag)
         data = MPI.pickle.dumps(obj)
@@ -140,7 +140,7 @@ def exchanging_objects(native: Method, counters: Counters, group_of: GroupOf) ->
     """
     messages, volume = counters.table("E")
 
-    def count(self: Any, sendobj: Any, dest: int, *_: Any, **__: Any) -> None:
+    def count(self: object, sendobj: object, dest: int, *_: object, **__: object) -> None:
         if dest >= 0 and (unit := group_for(self, counters, group_of).units[dest]) >= 0:
             messages[unit] += 1
             volume[unit] += length_of(sendobj)
@@ -148,7 +148,7 @@ def exchanging_objects(native: Method, counters: Counters, group_of: GroupOf) ->
     return after(native, count, counters)
 
 
-def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
+def group_for(comm: object, counters: Counters, group_of: GroupOf) -> Group:
     """Return a communicator's `Group`: the one stored with it if it belongs to these counters, else a new one.
 
     :param comm: the communicator.
@@ -168,7 +168,7 @@ def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Meth
         counters (ranks or hosts of the recorded communicator).
     """
 
-    def prepare(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:
+    def prepare(self: object, buf: object, dest: int, tag: int = 0) -> object:
         request = native(self, buf, dest, tag)
         if dest < 0:
             return request

@@ -7,7 +7,6 @@ extra cost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..communicator import Intracomm
 from ..communicator.kinds import Topocomm
@@ -30,7 +29,7 @@ from .neighbourhoods import neighbour_objects, neighbours, neighbours_later
 
 __all__ = ["install", "remove"]
 
-_replaced: list[tuple[type, str, Any]] = []
+_replaced: list[tuple[type, str, object]] = []
 
 
 def install(counters: Counters, group_of: GroupOf) -> None:
@@ -73,7 +72,7 @@ def remove() -> None:
             type.__setattr__(kind, name, before)
 
 
-def _put(kind: type, name: str, make: Callable[..., Method], counters: Counters, *more: Any) -> None:
+def _put(kind: type, name: str, make: Callable[..., Method], counters: Counters, *more: object) -> None:
     before, native = vars(kind).get(name), getattr(kind, name, None)
     if native is not None:
         method = make(native, counters, *more)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mapping.graph import CommunicationGraph
 from ...schedules.neighbourhood import Neighbourhood
@@ -23,7 +23,7 @@ __all__ = ["exchange_advice"]
 MOST = 4  # maximum number of communicators and methods, those with most bytes, because each needs a search
 
 
-def exchange_advice(profile: Profile, interface: TopologyInterface) -> list[dict[str, Any]]:
+def exchange_advice(profile: Profile, interface: TopologyInterface) -> list[dict[str, object]]:
     """Rows for JSON with predicted seconds of neighbourhood calls: a message per edge, carried, and in another order.
 
     Edges have their mean bytes. ``seconds`` are those of the algorithm that topompi runs: carriers only if they are
@@ -41,7 +41,7 @@ def exchange_advice(profile: Profile, interface: TopologyInterface) -> list[dict
     return [_row(one, interface, prices) for one in profile.exchanged[:MOST] if one.times]
 
 
-def _row(one: Exchanged, interface: TopologyInterface, prices: Prices) -> dict[str, Any]:
+def _row(one: Exchanged, interface: TopologyInterface, prices: Prices) -> dict[str, object]:
     ranks, host = interface.num_ranks, interface.rank_host.astype(np.int64)
     size = -(-one.volume // one.times)
     shares = "allgather" in one.name
@@ -75,6 +75,6 @@ def _pays(library: float, carried: float) -> bool:
     return library >= GAIN * carried
 
 
-def _seconds(graph: Neighbourhood, host: Any, prices: Prices) -> tuple[float, float]:
+def _seconds(graph: Neighbourhood, host: NDArray[np.int64], prices: Prices) -> tuple[float, float]:
     place = Place(host, host)
     return of_all(exchanges(graph, host, prices.terms(place)), place, prices)

@@ -37,7 +37,7 @@ def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
     count = timed(count, counters)
 
-    def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
+    def call(self: object, sendbuf: object, recvbuf: object) -> object:
         done = native(self, sendbuf, recvbuf)
         count(self, sendbuf, done)
         return done
@@ -54,7 +54,7 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
         counters (ranks or hosts of the recorded communicator).
     """
 
-    def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
+    def prepare(self: object, sendbuf: object, recvbuf: object, *info: object) -> object:
         request = native(self, sendbuf, recvbuf, *info)
         count = _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)
         carried = hasattr(request, "sent")
@@ -63,13 +63,13 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
     return prepare
 
 
-def _latest(comm: Any, name: str) -> str:
+def _latest(comm: object, name: str) -> str:
     """The algorithm that ran the latest blocking call of a method of a communicator."""
     known = known_to(comm)
     return NATIVE if known is None else known.latest(name)
 
 
-def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Callable[[bool], None]:
+def _count_neighbours(name: str, comm: object, group: Group, sendbuf: object) -> Callable[[bool], None]:
     """A function that counts one call of the method of this name, given whether topompi's carriers ran it.
 
     In an alltoall, a rank sends another part of its buffer along each of its edges; in an allgather, the whole buffer.
@@ -86,7 +86,7 @@ def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Calla
 
 
 def _counting(
-    name: str, comm: Any, group: Group, edges: NDArray[np.int64], lengths: NDArray[np.int64]
+    name: str, comm: object, group: Group, edges: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> Callable[[bool], None]:
     """A function that adds one call to the counters: its bytes per receiver, and itself in the tables of calls.
 

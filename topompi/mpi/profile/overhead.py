@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from statistics import median
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
 from ..execution.specs import CALLS
 from .collectives import collective
+from .counted import Method
 from .counting import Counters, Group, Recorded
 from .messages import sending
 
@@ -51,11 +51,11 @@ def call_seconds(calls: int, rounds: int) -> dict[str, float]:
     }
 
 
-def _nothing(*_: Any) -> None:
+def _nothing(*_: object) -> None:
     """A method without effect, in place of the MPI library's."""
 
 
-def _seconds(call: Any, arguments: tuple[Any, ...], calls: int) -> float:
+def _seconds(call: Method, arguments: tuple[object, ...], calls: int) -> float:
     begin = time.process_time()
     for _ in range(calls):
         call(*arguments)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ from ...topology import TopologyInterface
 from .analysis import by_hops, edge_hops, hop_name, units_of
 from .colours import DEFAULT, colours_of
 from .errors import ProfileError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw_comparison", "draw_traffic", "heat"]
 
@@ -63,7 +67,7 @@ def draw_traffic(
 
 
 def _histogram(
-    axes: Any, graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str, palette: str
+    axes: Axes, graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str, palette: str
 ) -> str:
     """Draw a bar per unit, and return "", because the legend needs no title."""
     names, unit = units_of(interface, granularity)
@@ -84,7 +88,7 @@ def _histogram(
 
 
 def _heat(
-    axes: Any, graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str, palette: str
+    axes: Axes, graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str, palette: str
 ) -> str:
     """Draw a matrix of units, and return the title of the legend, which names the largest traffic."""
     amount, hops = heat(graph, interface, granularity, count)
@@ -162,14 +166,14 @@ def _weight(graph: CommunicationGraph, count: str) -> Floats:
     return weight
 
 
-def _amounts(axes: Any) -> None:
+def _amounts(axes: Axes) -> None:
     """Label the axis with 1.5 M instead of 1.5 and a power of ten above the axis."""
     from matplotlib.ticker import EngFormatter
 
     axes.yaxis.set_major_formatter(EngFormatter())
 
 
-def _around(figure: Any, axes: Any, title: str = "", legend: str = "") -> None:
+def _around(figure: Figure, axes: Axes, title: str = "", legend: str = "") -> None:
     """Put the title above and the classes beside the axes, so that neither is clipped."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], fontsize=8, title=legend, title_fontsize=8, loc="outside right upper")
@@ -178,7 +182,7 @@ def _around(figure: Any, axes: Any, title: str = "", legend: str = "") -> None:
 
 
 @contextmanager
-def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
+def _figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     """A figure that is written to the path at the end of the ``with``."""
     check_plot(path, "picture", ProfileError)
     from matplotlib import rc_context

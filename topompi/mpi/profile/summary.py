@@ -96,7 +96,7 @@ def _exchanged(one: Exchanged) -> dict[str, Any]:
     }
 
 
-def _units(graph: CommunicationGraph, interface: TopologyInterface, view: View, most: int) -> list[dict[str, Any]]:
+def _units(graph: CommunicationGraph, interface: TopologyInterface, view: View, most: int) -> list[dict[str, object]]:
     """The units with most traffic; traffic within a unit is a separate number."""
     names, unit = units_of(interface, view.granularity)
     between = contract(graph, unit, len(names))
@@ -112,7 +112,7 @@ def _units(graph: CommunicationGraph, interface: TopologyInterface, view: View, 
     ]
 
 
-def _links(graph: CommunicationGraph, interface: TopologyInterface, most: int) -> list[dict[str, Any]]:
+def _links(graph: CommunicationGraph, interface: TopologyInterface, most: int) -> list[dict[str, object]]:
     """The links whose loads need the most seconds; if rates are unknown, those with most bytes."""
     if interface.routes is None:
         return []
@@ -131,7 +131,7 @@ def _links(graph: CommunicationGraph, interface: TopologyInterface, most: int) -
     ]
 
 
-def saving(graph: CommunicationGraph, interface: TopologyInterface) -> dict[str, Any] | None:
+def saving(graph: CommunicationGraph, interface: TopologyInterface) -> dict[str, object] | None:
     """Hop-bytes of the given order and of the best order found on the same hosts; None if no data cross hosts.
 
     Hop-bytes are each message's bytes times its hops, summed. ``pays`` says whether the order found saves enough to be

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...schedules.registry import ALGORITHMS
 from ...topology import TopologyInterface
@@ -35,7 +35,7 @@ def explain(
     rules: str | None = None,
     *,
     virtual: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The algorithm that would run for a call, and the reason, as a dictionary for JSON.
 
     The keys ``algorithm`` and ``reason`` are always present. If the cost model decides, and not a rule, there are also
@@ -68,7 +68,7 @@ def explain(
         return {"algorithm": choice.algorithm, "reason": "; ".join(filter(None, (choice.reason, said)))}
     best = predictor.rank(method, middle, root, lambda name: runs(name) and not _joint(method, name))[0]
     known = found.native.seconds if isfinite(found.native.seconds) else None
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "operation": method,
         "bytes": nbytes,
         "predicted_at": middle,

@@ -72,7 +72,7 @@ class Memory:
         return {}
 
 
-def _is_ours(data: Any) -> bool:
+def _is_ours(data: object) -> bool:
     return isinstance(data, dict) and HEAD.items() <= data.items() and isinstance(data.get("decisions"), dict)
 
 

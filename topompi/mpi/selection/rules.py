@@ -11,7 +11,6 @@ from itertools import takewhile
 from math import inf
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
 
 from ...errors import TopompiError
 from ...inputs import parse_json, read_text
@@ -81,7 +80,7 @@ class Rule:
             return True
         return re.fullmatch("[0-9a-f]{8,16}", self.topology) is not None and job.topology.startswith(self.topology)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The rule as a JSON object of the file, without the fields that match everything."""
         bounds = zip(RANGES, (self.nbytes, self.ranks, self.hosts, self.ranks_per_host), strict=True)
         return {
@@ -135,7 +134,7 @@ class Rules:
         """The algorithms of all rules that include a method, whatever the rules' other conditions."""
         return (rule.algorithm for rule in self.rules if method in rule.methods)
 
-    def to_json(self, **facts: Any) -> str:
+    def to_json(self, **facts: object) -> str:
         """The text of the file.
 
         :param facts: fields for human readers that are added to the file; they have no effect.
@@ -199,11 +198,11 @@ class Rules:
         return "; ".join(said)
 
 
-def _refusal(place: str, wanted: str, got: Any) -> RulesError:
+def _refusal(place: str, wanted: str, got: object) -> RulesError:
     return RulesError(f"{place}: expecting {wanted}, got {short(got)}")
 
 
-def _rule(data: Any, place: str) -> Rule:
+def _rule(data: object, place: str) -> Rule:
     if not isinstance(data, dict):
         raise _refusal(place, "an object", data)
     for name, value in data.items():
@@ -220,7 +219,7 @@ def _rule(data: Any, place: str) -> Rule:
     return Rule(algorithm, methods, nbytes, ranks, hosts, per_host, topology, note)
 
 
-def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
+def _methods(data: Mapping[str, object], place: str) -> frozenset[str]:
     """The methods that a rule names, or all methods of the collective that it names."""
     if "methods" in data and "collective" in data:
         raise RulesError(f"{place}: expecting methods or collective, got both")
@@ -234,7 +233,7 @@ def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
     return frozenset(method for method, spec in CALLS.items() if method in names or spec.collective in names)
 
 
-def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
+def _algorithm(given: object, methods: frozenset[str], place: str) -> str:
     """The algorithm's name in a rule, which at least one of its methods must have."""
     known = {NATIVE}.union(*(ALGORITHMS.get(CALLS[method].collective, {}) for method in methods))
     name = current_name(given) if isinstance(given, str) else ""
@@ -251,7 +250,7 @@ def _require_runs(methods: frozenset[str], algorithm: str, place: str) -> None:
             raise _refusal(place, f"one that can run {method} ({reason})", algorithm)
 
 
-def _range(data: Any, place: str) -> Range:
+def _range(data: object, place: str) -> Range:
     """The bounds in a field: a number, or [smallest, largest] with null for no bound; sizes may be texts like 64K."""
     if data is None:
         return ANY
@@ -264,7 +263,7 @@ def _range(data: Any, place: str) -> Range:
     return low, high
 
 
-def _number(value: Any, place: str) -> int:
+def _number(value: object, place: str) -> int:
     number = size_in(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**63:
         raise _refusal(place, 'a whole number from 0 to 2^63 - 1, such as 1024 or "1K"', value)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -143,18 +142,18 @@ def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequen
     )
 
 
-def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[Any, ...]:
+def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[object, ...]:
     """The arguments of a call with root 0; all buffers are written once, so that their pages exist."""
 
-    def block(count: int = 1) -> Any:
+    def block(count: int = 1) -> object:
         return np.ones(nbytes * count, dtype=np.uint8)
 
-    def vector(items: int) -> Any:
+    def vector(items: int) -> object:
         return np.ones(items, dtype=np.float32)
 
     spec, at_root, items = CALLS[method], rank == 0, nbytes // ITEM
     if spec.form is Form.BROADCAST:
-        messages: tuple[Any, ...] = (block(),)
+        messages: tuple[object, ...] = (block(),)
     elif spec.form is Form.GATHER:
         messages = (block(), block(size) if at_root or not spec.rooted else None)
     elif spec.form is Form.SCATTER:

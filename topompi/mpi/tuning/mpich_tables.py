@@ -11,10 +11,10 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from ...errors import TopompiError
 from ...inputs import parse_json, read_input
@@ -45,7 +45,7 @@ KEPT = {
     "reduce_scatter_block": (_COMMUTES,),
 }
 
-Tree = dict[str, Any]
+Tree: TypeAlias = dict[str, "Tree"]
 
 
 class MPICHTableError(TopompiError, ValueError):
@@ -129,7 +129,13 @@ def write_compositions(tables: MPICHTables, chosen: Sequence[LibraryChoice], ran
     )
 
 
-def _written(table: Tree, chosen: Sequence[LibraryChoice], ranks: int, methods: Sequence[str], leaf: Any) -> str:
+def _written(
+    table: Tree,
+    chosen: Sequence[LibraryChoice],
+    ranks: int,
+    methods: Sequence[str],
+    leaf: Callable[[LibraryChoice], Tree],
+) -> str:
     result = dict(table)
     for method in methods:
         of_method = [one for one in chosen if one.method == method]
@@ -163,7 +169,9 @@ def _pruned(tree: Tree, ranks: int) -> Tree:
     return tree
 
 
-def _by_size(method: str, chosen: Sequence[LibraryChoice], ranks: int, own: Tree, leaf: Any) -> Tree:
+def _by_size(
+    method: str, chosen: Sequence[LibraryChoice], ranks: int, own: Tree, leaf: Callable[[LibraryChoice], Tree]
+) -> Tree:
     """The rules of a method by ascending size: the library's own ones below, between and from twice the last size."""
     size = "total_msg_size" if method in ("Allgather", "Reduce_scatter", "Reduce_scatter_block") else "avg_msg_size"
     times = ranks if method == "Allgather" else 1
@@ -195,7 +203,7 @@ def _tables(data: bytes) -> Iterator[Tree]:
             yield table
 
 
-def _is_tree(node: Any, depth: int = 0) -> bool:
+def _is_tree(node: object, depth: int = 0) -> bool:
     return isinstance(node, dict) and depth < 50 and all(_is_tree(child, depth + 1) for child in node.values())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,7 @@ class ProgramArrays:
     :param pairs: sending host, receiving host, bytes and job of each message, four arrays of shape (messages,).
     """
 
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, NDArray[np.generic]]
     base: Integers
     pairs: tuple[Integers, Integers, Floats, Integers]
 
@@ -111,7 +110,7 @@ class ProgramArrays:
 
 def _messages(
     programs: Sequence[Program], base: Integers, step_of_row: NDArray[np.int32]
-) -> tuple[tuple[Integers, Integers, Floats, Integers], dict[str, NDArray[Any]]]:
+) -> tuple[tuple[Integers, Integers, Floats, Integers], dict[str, NDArray[np.generic]]]:
     """The sending rank, receiving rank, bytes and job of all messages, and the engine's columns of messages."""
     found = [one.messages for one in programs]
     rows = np.cumsum([0, *(len(one.rank) for one in programs)])
@@ -128,7 +127,7 @@ def _messages(
     value = np.concatenate([np.where(one.kind == COMPUTE, np.rint(one.amount * PICO), 0) for one in programs])
     value = value.astype(np.int64)
     value[send] = value[receive] = np.arange(len(send))
-    columns: dict[str, NDArray[Any]] = {
+    columns: dict[str, NDArray[np.generic]] = {
         "row_value": value,
         "message_bytes": np.rint(nbytes).astype(np.int64),
         "message_source": _short(source),
@@ -140,11 +139,11 @@ def _messages(
     return (source, destination, nbytes, np.repeat(np.arange(len(programs)), counts)), columns
 
 
-def _short(column: Any) -> NDArray[np.int32]:
+def _short(column: object) -> NDArray[np.int32]:
     return np.ascontiguousarray(column, dtype=np.int32)
 
 
-def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
+def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[np.generic]]:
     """The links and the arbitration tables, as arrays by the engine's names for them."""
     arbitration = settings.arbitration
     low = arbitration.low
@@ -159,7 +158,7 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
     }
 
 
-def _vertices(tables: Tables) -> dict[str, NDArray[Any]]:
+def _vertices(tables: Tables) -> dict[str, NDArray[np.generic]]:
     """The ends of links, with vertices numbered hosts first, then switches and unused adapters.
 
     An unused adapter counts as a switch to which no route leads.

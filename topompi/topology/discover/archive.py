@@ -38,7 +38,7 @@ class Gathered:
 
     source: Path
     tables: Path | None
-    tools: Mapping[str, Mapping[str, Any]]
+    tools: Mapping[str, Mapping[str, object]]
     checks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -81,7 +81,7 @@ def _own_version() -> str:
         return "unknown"
 
 
-def _counts(gathered: Gathered) -> tuple[dict[str, Any], list[str]]:
+def _counts(gathered: Gathered) -> tuple[dict[str, object], list[str]]:
     """The sizes of the discovered fabric for the manifest, and the problems met on reading it."""
     from ..sources import load  # imported here, because it imports the readers of all formats
 

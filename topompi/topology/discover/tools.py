@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from ...errors import SourceError
 from ...inputs import open_begun
@@ -62,7 +61,7 @@ class Tools:
             {"the fabric is the same before and after": [words] if words else []},
         )
 
-    def _run(self, name: str, output: Path) -> dict[str, Any]:
+    def _run(self, name: str, output: Path) -> dict[str, object]:
         program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}")
         if program is None:
             raise SourceError(f"expecting the tool {name} (infiniband-diags) on the path or in /usr/sbin, got none")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .binding import Place, own_place
-from .joining import host_of
+from .binding import Place, host_of, own_place
 from .values import KINDS, Adapter, Inside, Part
 
 __all__ = ["KINDS", "Adapter", "Inside", "Part", "Place", "host_of", "own_place"]

@@ -1,18 +1,21 @@
-"""The parts of its host to which this process is bound, read from the system or from an hwloc file."""
+"""The parts of its host to which this process is bound, and the host of a fabric that has the same adapters."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import FabricError
 from .cpus import cpu_mask, lowest
 from .linux import SYSFS, read_system
 from .values import Inside
 
-__all__ = ["XML_FILE", "Place", "own_place"]
+if TYPE_CHECKING:
+    from ..fabric import Fabric
+
+__all__ = ["XML_FILE", "Place", "host_of", "own_place"]
 
 XML_FILE = "HWLOC_XMLFILE"  # hwloc's variable, read here because MPI libraries with hwloc place ranks by the same file
 
@@ -62,3 +65,13 @@ def _inside(root: Path, mask: int, file: str | None) -> Inside:
         return read_system(root, lowest(mask)) if mask else Inside.of("no CPUs", "", 0, [])
     except FabricError:  # sysfs contradicts itself, which must not stop a job
         return Inside.of("nothing sound", "", 0, [])
+
+
+def host_of(fabric: Fabric, guids: Iterable[str]) -> str | None:
+    """The host that has the first of these adapters that the fabric contains, None if it contains none of them.
+
+    :param fabric: the fabric to search.
+    :param guids: GUIDs of the adapters of one host.
+    """
+    known = next((fabric.adapter_index[guid] for guid in guids if guid in fabric.adapter_index), None)
+    return None if known is None else fabric.hosts[fabric.adapter_host[known]]

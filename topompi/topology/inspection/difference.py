@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +58,9 @@ class Difference:
     cables: dict[str, list[str]]
     routes: dict[str, int]
     pairs: dict[str, int] | None
-    examples: list[dict[str, Any]]
-    levels: list[list[dict[str, Any]]]
-    jobs: list[dict[str, Any]]
+    examples: list[dict[str, object]]
+    levels: list[list[dict[str, object]]]
+    jobs: list[dict[str, object]]
 
     def __bool__(self) -> bool:
         """Whether anything differs."""
@@ -260,7 +259,7 @@ def _kinds(was: Ids, now: Ids) -> dict[str, int]:
 
 def _pairs(
     before: Routes, after: Routes, hosts: Sequence[str], same: _Numbers, examples: int
-) -> tuple[dict[str, int], list[dict[str, Any]]]:
+) -> tuple[dict[str, int], list[dict[str, object]]]:
     """Count pairs of hosts by kind of change, and list up to ``examples`` changed pairs, those with lost routes first.
 
     :param before: the routes over the first fabric.

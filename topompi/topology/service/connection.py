@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import TopompiError
 from .http import MAX_HEADERS, respond
@@ -262,7 +262,7 @@ class Connection(asyncio.Protocol):
 
     def _answer_json(self, line: bytes) -> bytes:
         self.service.counters.requests += 1
-        request: dict[str, Any] = {}
+        request: dict[str, object] = {}
         if len(line) <= QUICK_BYTES:
             try:
                 request = parse_request(line)
@@ -274,7 +274,7 @@ class Connection(asyncio.Protocol):
         self.busy = self.service.start(self._answer_later(line, request))
         return b""
 
-    async def _answer_later(self, line: bytes, request: dict[str, Any]) -> None:
+    async def _answer_later(self, line: bytes, request: dict[str, object]) -> None:
         answer = await self.service.answer_slow(self.peer, line, request)
         self.busy = None
         if self.transport.is_closing():

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +58,7 @@ def answer_line(line: bytes, generation: Generation) -> str:
         return f"error: {error}"
 
 
-def parse_request(line: bytes) -> dict[str, Any]:
+def parse_request(line: bytes) -> dict[str, object]:
     """Parse the request in a line of JSON; RequestError if it is invalid."""
     request = parse_json(line, "request", RequestError)
     kind = request.get("request") if isinstance(request, dict) else None
@@ -72,12 +71,12 @@ def parse_request(line: bytes) -> dict[str, Any]:
     return dict(request)
 
 
-def failure(error: Exception) -> dict[str, Any]:
+def failure(error: Exception) -> dict[str, object]:
     """Make the fields ``error`` and ``kind`` of an answer that reports an error."""
     return {"error": str(error), "kind": type(error).__name__}
 
 
-def encode(request: dict[str, Any], fields: dict[str, Any], generation: int) -> bytes:
+def encode(request: dict[str, object], fields: dict[str, object], generation: int) -> bytes:
     """Write an answer as a line of JSON.
 
     :param request: the request, whose ``id``, if any, is repeated.
@@ -90,7 +89,7 @@ def encode(request: dict[str, Any], fields: dict[str, Any], generation: int) -> 
     return json.dumps(answer, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds) -> dict[str, Any]:
+def answer_slow(request: dict[str, object], generation: Generation, bounds: Bounds) -> dict[str, object]:
     """Compute the fields of the answer to a request for a view or a tree.
 
     :param request: a request for a view or a tree.
@@ -114,11 +113,11 @@ def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds)
     routes = generation.part(names)
     _check_size(routes, fields, bounds)
     view = TopologyInterface.place(routes.fabric.hosts, routes)
-    answer: dict[str, Any] = {"hosts": routes.fabric.hosts, "digest": generation.digest}
+    answer: dict[str, object] = {"hosts": routes.fabric.hosts, "digest": generation.digest}
     return answer | {field: FIELDS[field](view, routes) for field in fields}
 
 
-def _hosts(request: dict[str, Any], bounds: Bounds) -> list[str] | None:
+def _hosts(request: dict[str, object], bounds: Bounds) -> list[str] | None:
     hosts = request.get("hosts")
     if hosts is None:
         return None
@@ -145,7 +144,7 @@ def _short(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _fabric(view: TopologyInterface, routes: Routes) -> dict[str, Any]:
+def _fabric(view: TopologyInterface, routes: Routes) -> dict[str, object]:
     table = {"engine": routes.engine, "next_link": routes.next_link.tolist()}
     return {**document_of(routes.fabric), "routes": table}
 
@@ -160,7 +159,7 @@ def _rates(view: TopologyInterface, routes: Routes) -> list[float | None]:
     return [None if np.isnan(rate) else rate for rate in rates.tolist()]
 
 
-def _levels(view: TopologyInterface, routes: Routes) -> list[dict[str, Any]]:
+def _levels(view: TopologyInterface, routes: Routes) -> list[dict[str, object]]:
     return [{"name": level.name, "cluster": level.cluster.tolist()} for level in view.levels]
 
 
@@ -171,7 +170,7 @@ def _paths(view: TopologyInterface, routes: Routes) -> list[list[list[int]]]:
 
 
 _MATRICES = ("hops", "paths", "levels")
-FIELDS: dict[str, Callable[[TopologyInterface, Routes], Any]] = {
+FIELDS: dict[str, Callable[[TopologyInterface, Routes], object]] = {
     "fabric": _fabric,
     "hops": lambda view, routes: view.hop_matrix.tolist(),
     "paths": _paths,

@@ -10,7 +10,6 @@ import socket
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
 
 from ...errors import ServiceError
 from ...machine.daemon.notify import notify
@@ -44,7 +43,7 @@ def serve(
         no command.
     :raises ServiceError: if the service cannot listen at an address.
     """
-    duties: list[Callable[[], Coroutine[Any, Any, None]]] = [service.look]
+    duties: list[Callable[[], Coroutine[object, object, None]]] = [service.look]
     if watch is not None:
         duties.append(lambda: service.follow(watch))
     if command is not None:
@@ -55,7 +54,7 @@ def serve(
 async def _serve(
     service: Service,
     addresses: list[Address],
-    duties: Sequence[Callable[[], Coroutine[Any, Any, None]]],
+    duties: Sequence[Callable[[], Coroutine[object, object, None]]],
     ready: Callable[[list[Address]], None],
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -82,7 +81,7 @@ async def _serve(
     service.log("stopped", **asdict(service.counters))
 
 
-async def _kept_up(service: Service, duty: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def _kept_up(service: Service, duty: Callable[[], Coroutine[object, object, None]]) -> None:
     """Run an endless background task, and start it again if an unexpected exception, which is logged, ends it."""
     while True:
         try:

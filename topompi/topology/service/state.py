@@ -8,12 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
-from ...machine.daemon.commands import run_command
+from ...machine.daemon.commands import in_thread, run_command
 from ...machine.daemon.counters import prometheus
 from ...machine.daemon.notify import notify
-from ...machine.daemon.threads import in_thread
 from ...machine.daemon.watch import Watch
 from .bounds import Bounds
 from .counters import PREFIX, Counters
@@ -70,14 +68,14 @@ class Service:
         """
         _LOGGER.log(level, event, extra={"fields": fields})
 
-    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Start a background task, and hold a reference to it until it is done."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> dict[str, object]:
         """State of the service for monitors; ``status`` is ``stale`` if the source could not be read again."""
         current, fabric = self.store.current, self.store.current.routes.fabric
         problem = self.store.problem or self.command_problem
@@ -116,7 +114,7 @@ class Service:
             self.counters.errors += 1
         return answer
 
-    def answer_quick(self, request: dict[str, Any]) -> dict[str, Any] | None:
+    def answer_quick(self, request: dict[str, object]) -> dict[str, object] | None:
         """Make the fields of an answer that needs no worker process; None if the request is for a view or a tree."""
         match request["request"]:
             case "generation":
@@ -127,7 +125,7 @@ class Service:
                 return {**asdict(self.counters), "clients": len(self.connections), "held_bytes": self.held}
         return None
 
-    async def answer_slow(self, peer: Peer, line: bytes, request: dict[str, Any]) -> bytes | bytearray:
+    async def answer_slow(self, peer: Peer, line: bytes, request: dict[str, object]) -> bytes | bytearray:
         """Let a worker process answer a request for a view or a tree; the work ends when the caller is cancelled.
 
         :param peer: the peer of the client that asks.
@@ -145,7 +143,7 @@ class Service:
         self.counters.errors += failed
         return answer
 
-    def encode(self, request: dict[str, Any], fields: dict[str, Any]) -> bytes:
+    def encode(self, request: dict[str, object], fields: dict[str, object]) -> bytes:
         """Write an answer as a line of JSON, with the number of the current generation (loaded version of the routes).
 
         :param request: the request, whose ``id``, if any, is repeated.

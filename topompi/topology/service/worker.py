@@ -11,7 +11,7 @@ import signal
 import socket
 import struct
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ...errors import TopompiError
 from ...inputs.kernel import kernel_text
@@ -143,7 +143,7 @@ def _read_line(channel: socket.socket) -> bytes:
 
 def _answered(line: bytes, generation: Generation, bounds: Bounds) -> tuple[bool, bytes]:
     """Answer a request; returns whether it failed, and the answer."""
-    request: dict[str, Any] = {}
+    request: dict[str, object] = {}
     try:
         request = parse_request(line)
         answer = encode(request, answer_slow(request, generation, bounds), generation.number)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...errors import SourceError
 from ...inputs import InputFile, parse_json
@@ -40,7 +39,7 @@ _OCI = ("hpcislandid", "networkblockid", "localblockid")
 _GCP = ("cluster", "block", "subblock")
 MOST_TIERS = 9
 
-Node = tuple[str, str, dict[str, Any]]  # host, ``file`` or ``file:line``, labels
+Node = tuple[str, str, dict[str, object]]  # host, ``file`` or ``file:line``, labels
 Place = tuple[str, str, list[str]]  # host, ``file`` or ``file:line``, switches above it from the topmost
 
 
@@ -191,14 +190,14 @@ def _of_json(text: InputFile, report: Report) -> Iterator[Place]:
         report.note(f"{text.name}: this is one page of an answer, and NextToken says that others follow")
 
 
-def _node(item: dict[str, Any], place: str) -> Node:
+def _node(item: dict[str, object], place: str) -> Node:
     metadata = item.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return _named(name, place), place, labels if isinstance(labels, dict) else {}
 
 
-def _of_instance(item: dict[str, Any], place: str) -> Place:
+def _of_instance(item: dict[str, object], place: str) -> Place:
     """Return an instance of AWS, GCP or OCI, whose tools spell the same names of fields in different ways."""
     fields = {key.replace("-", "").replace("_", "").lower().removeprefix("compute"): item[key] for key in item}
     if "networknodes" in fields:
@@ -214,7 +213,7 @@ def _of_instance(item: dict[str, Any], place: str) -> Place:
     return _named(fields.get("instanceid") or fields.get("id"), place), place, _texts(fields.get(key) for key in _OCI)
 
 
-def _of_graph(root: dict[str, Any], name: str) -> Iterator[Place]:
+def _of_graph(root: dict[str, object], name: str) -> Iterator[Place]:
     """Yield the nodes of a graph of Flux's resources (JGF), with the racks in which they are contained.
 
     :raises SourceError: if no node is in a rack, because one cluster above all nodes says nothing.
@@ -233,7 +232,7 @@ def _of_graph(root: dict[str, Any], name: str) -> Iterator[Place]:
     yield from found
 
 
-def _name_of(metadata: dict[str, Any], path: str) -> Any:
+def _name_of(metadata: dict[str, object], path: str) -> object:
     """Return the name of a vertex, which Flux leaves out if it is the basename with the id (-1 for none)."""
     base, number = metadata.get("basename"), metadata.get("id")
     last = path.rstrip("/").rpartition("/")[2]
@@ -244,7 +243,7 @@ def _name_of(metadata: dict[str, Any], path: str) -> Any:
     return metadata.get("name") or last
 
 
-def _items(root: Any, name: str) -> list[Any]:
+def _items(root: object, name: str) -> list[object]:
     """Find the list of instances or nodes in an answer."""
     for key in ("data", "Instances", "instances", "items"):
         if isinstance(root, dict) and key in root:
@@ -256,7 +255,7 @@ def _items(root: Any, name: str) -> list[Any]:
     return root
 
 
-def _by_labels(labels: dict[str, Any], wanted: Sequence[str]) -> list[str]:
+def _by_labels(labels: dict[str, object], wanted: Sequence[str]) -> list[str]:
     if wanted:
         return _texts(labels.get(key) for key in wanted)
     for family in _LABELS:
@@ -267,11 +266,11 @@ def _by_labels(labels: dict[str, Any], wanted: Sequence[str]) -> list[str]:
     return []
 
 
-def _texts(values: Any) -> list[str]:
+def _texts(values: Iterable[object]) -> list[str]:
     return [value for value in values if isinstance(value, str) and value]
 
 
-def _named(name: Any, place: str) -> str:
+def _named(name: object, place: str) -> str:
     if not isinstance(name, str) or not name:
         raise SourceError(f"{place}: expecting the name of an instance or node, got {name!r}")
     return name

@@ -54,9 +54,9 @@ def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = Non
     return json.dumps(document, indent=indent, separators=separators, allow_nan=False)
 
 
-def document_of(fabric: Fabric) -> dict[str, Any]:
+def document_of(fabric: Fabric) -> dict[str, object]:
     """Make the JSON object of a fabric, without routes; FabricError if a rate or latency is infinite."""
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "format": FORMAT,
         "version": VERSION,
         "name": fabric.name,
@@ -107,7 +107,7 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     return read_document(parse_json(texts[0].data(), texts[0].name, SourceError), texts[0].name)
 
 
-def read_document(root: Any, name: str) -> Discovery:
+def read_document(root: object, name: str) -> Discovery:
     """Make the fabric and routes of a parsed ``fabric.json``; SourceError as in `read`.
 
     :param root: the parsed document.

@@ -51,7 +51,7 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     return Discovery(_fabric(name, nodes, list(dict.fromkeys(links)), report))
 
 
-def _fabric(name: str, nodes: list[Any], links: list[str], report: Report) -> Fabric:
+def _fabric(name: str, nodes: list[object], links: list[str], report: Report) -> Fabric:
     builder, host_of, linked = FabricBuilder(name, cabled=False), dict[str, str](), set[str]()
     for node in nodes:
         identity, called = _field(node, "id", str, name), _field(node, "name", str, name)
@@ -110,6 +110,6 @@ def _field(record: Any, key: str, kind: type, name: str) -> Any:
     return value
 
 
-def _refuse(name: str, where: str, wanted: str, value: Any) -> NoReturn:
+def _refuse(name: str, where: str, wanted: str, value: object) -> NoReturn:
     got = {list: "a list", dict: "an object", type(None): "none"}.get(type(value), repr(value)[:60])
     raise SourceError(f"{name}: {where}: expecting {wanted}, got {got}")

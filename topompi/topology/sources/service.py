@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...errors import HostError, ServiceError
 from ..client import Address, ask
@@ -28,7 +27,7 @@ def read(source: str, hosts: Sequence[str] | None, report: Report) -> Discovery:
     """
     address = Address.parse(source)
     report.step(f"asking {address}")
-    request: dict[str, Any] = {"request": "view", "fields": ["fabric"]}
+    request: dict[str, object] = {"request": "view", "fields": ["fabric"]}
     if hosts is not None:
         request["hosts"] = list(dict.fromkeys(hosts))
     answer = ask(address, request)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import TopompiError
 from ...inputs import read_text
@@ -21,6 +21,8 @@ from ..network import network_of
 from .loads import Loads, PictureError, link_loads
 
 __all__ = ["exchanged_loads"]
+
+Integers = NDArray[np.int64]
 
 
 def exchanged_loads(
@@ -58,7 +60,9 @@ def exchanged_loads(
     return link_loads(routes, require_hosts(routes.fabric, hosts).astype(np.int64), (source, target, volume))
 
 
-def _of_schedule(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> tuple[Any, Any, Any] | None:
+def _of_schedule(
+    exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int
+) -> tuple[Integers, Integers, Integers] | None:
     """Return the sending rank, the receiving rank and the bytes of each message, arrays of shape (messages,).
 
     The result is None if the text names neither a schedule's file nor an algorithm.

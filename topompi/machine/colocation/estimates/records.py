@@ -46,7 +46,7 @@ class Records:
     """
 
     region: NDArray[np.int8]
-    job: NDArray[Any]
+    job: NDArray[np.generic]
     rank: NDArray[np.int64]
     start: Reals
     end: Reals
@@ -65,7 +65,7 @@ class Records:
     def of(cls, rows: Iterable[Row]) -> Records:
         """Make records of rows (region, job, rank, t0, t1, delta), or of rows with cycles at their end."""
         filled = ((*row[:6], row[6] if len(row) > 6 else math.nan) for row in rows)
-        columns: list[tuple[Any, ...]] = list(zip(*filled, strict=True)) or [()] * 7
+        columns: list[tuple[object, ...]] = list(zip(*filled, strict=True)) or [()] * 7
         kinds = (np.int8, str, np.int64, *[np.float64] * 4)
         columns[0] = tuple(map(REGIONS.index, columns[0]))
         return cls(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))

@@ -20,7 +20,7 @@ HEADER = {"format": "topompi runs of pairs", "version": 1}
 _MARK = json.dumps(HEADER)[:-1].encode()  # every first line begins so, because the cores follow the version
 
 
-def _line(value: Any) -> bytes:
+def _line(value: object) -> bytes:
     return (json.dumps(value) + "\n").encode()
 
 
@@ -71,7 +71,7 @@ class Journal:
         """Close the file."""
         self._file.close()
 
-    def _check(self, line: bytes, head: dict[str, Any]) -> None:
+    def _check(self, line: bytes, head: dict[str, object]) -> None:
         """Raise an error if a first line is not ``head``, which has the cores."""
         if self._parsed(1, line.decode(errors="replace")) != head:
             shown = line[:200].decode(errors="replace")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ....inputs import figures
 from ....inputs.figures import cut_middle, plain_label, save_figure
 from ..errors import ColocationError
 from ..speedups.matrix import Speedups
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["check_plot", "draw"]
 
@@ -59,7 +62,7 @@ def draw(speedups: Speedups, path: Path) -> None:
         save_figure(figure, path)
 
 
-def _name(axes: Any, names: list[str]) -> None:
+def _name(axes: Axes, names: list[str]) -> None:
     count = len(names)
     axes.set_xticks(range(count + 1), [*names, "(empty)"], rotation=45, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(count), names)

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from ..errors import ColocationError
 from .features import PROGRAMS, Pairs
 
-__all__ = ["LEAST_PAIRS", "MODELS", "Classifier", "fit_classifier", "search"]
+__all__ = ["LEAST_PAIRS", "MODELS", "Classifier", "search"]
 
 LEAST_PAIRS = 15  # a class has five of them if there are three classes, one for each fold
 FOLDS = 5
-Parameters = Mapping[str, float | str | None]
 
 
 class Model(NamedTuple):
@@ -38,8 +37,8 @@ class Model(NamedTuple):
 
     words: str
     place: str
-    fixed: dict[str, Any]
-    grid: dict[str, tuple[Any, ...]]
+    fixed: dict[str, object]
+    grid: dict[str, tuple[object, ...]]
     scaled: bool = False
     seeded: bool = False
 
@@ -74,26 +73,26 @@ MODELS = {
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """A fitted classifier with all that fits it again: its table, parameters and seed.
+    """A fitted classifier, its table, parameters and seed.
 
     :ivar model: name of its model, of ``MODELS``.
     :ivar parameters: chosen parameters.
     :ivar seed: seed of the search and of the model.
     :ivar pairs: rows that it learnt from.
     :ivar fitted: the estimator of scikit-learn.
-    :ivar accuracy: mean accuracy over the folds of the search; NaN if the parameters were given.
-    :ivar seconds: time of the last fit; NaN if the parameters were given.
+    :ivar accuracy: mean accuracy over the folds of the search.
+    :ivar seconds: time of the last fit.
     """
 
     model: str
-    parameters: Parameters
+    parameters: Mapping[str, float | str | None]
     seed: int
     pairs: Pairs
     fitted: Any
-    accuracy: float = np.nan
-    seconds: float = np.nan
+    accuracy: float
+    seconds: float
 
-    def predict(self, x: NDArray[Any]) -> NDArray[np.int8]:
+    def predict(self, x: NDArray[np.generic]) -> NDArray[np.int8]:
         """Return the class of each row, a place in ``CLASSES``.
 
         :param x: features, shape (m, k).
@@ -116,7 +115,7 @@ def search(model: str, pairs: Pairs, *, seed: int = 0) -> Classifier:
     selection = _sklearn("model_selection")
     grid = {f"model__{name}": list(values) for name, values in MODELS[model].grid.items()}
     folds = selection.StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    found = selection.GridSearchCV(_pipeline(model, pairs, {}, seed), grid, cv=folds)
+    found = selection.GridSearchCV(_pipeline(model, pairs, seed), grid, cv=folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare classes, and networks that have not converged
         try:
@@ -129,29 +128,6 @@ def search(model: str, pairs: Pairs, *, seed: int = 0) -> Classifier:
     )
 
 
-def fit_classifier(model: str, pairs: Pairs, parameters: Parameters, *, seed: int = 0) -> Classifier:
-    """Fit a model with given parameters; the same arguments give the same classifier.
-
-    :param model: name of a model of ``MODELS``.
-    :param pairs: rows with known classes.
-    :param parameters: a value of the model's grid for each of its parameters.
-    :param seed: seed of the model.
-    :raises ColocationError: if scikit-learn is absent, or the model, a parameter or the rows are wrong.
-    """
-    _require(model, pairs)
-    grid = MODELS[model].grid
-    if set(parameters) != set(grid):
-        raise ColocationError(f"{model}: expecting parameters {', '.join(grid)}, got {', '.join(parameters) or 'none'}")
-    for name, value in parameters.items():
-        if value not in grid[name]:
-            raise ColocationError(f"{model}: {name}: expecting one of {grid[name]}, got {value!r:.60}")
-    made = _pipeline(model, pairs, parameters, seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made.fit(pairs.x, pairs.label.astype(np.int64))
-    return Classifier(model, dict(parameters), seed, pairs, made)
-
-
 def _require(model: str, pairs: Pairs) -> None:
     if model not in MODELS:
         raise ColocationError(f"model: expecting one of {', '.join(MODELS)}, got {model!r}")
@@ -161,7 +137,7 @@ def _require(model: str, pairs: Pairs) -> None:
         raise ColocationError(f"{model}: expecting {wanted}, got {int(pairs.measured.sum())} of {kinds}")
 
 
-def _pipeline(model: str, pairs: Pairs, parameters: Parameters, seed: int) -> Any:
+def _pipeline(model: str, pairs: Pairs, seed: int) -> Any:
     of = MODELS[model]
     steps, pipeline, preprocessing = [], _sklearn("pipeline"), _sklearn("preprocessing")
     if pairs.features == PROGRAMS:  # by the classes of a name's other pairs, never a row's own (cross-fitting)
@@ -170,7 +146,7 @@ def _pipeline(model: str, pairs: Pairs, parameters: Parameters, seed: int) -> An
         steps.append(("scale", preprocessing.StandardScaler()))
     module, name = of.place.split(".")
     more = {"random_state": seed} if of.seeded else {}
-    steps.append(("model", getattr(_sklearn(module), name)(**of.fixed, **parameters, **more)))
+    steps.append(("model", getattr(_sklearn(module), name)(**of.fixed, **more)))
     return pipeline.Pipeline(steps)
 
 

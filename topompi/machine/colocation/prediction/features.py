@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +34,10 @@ class Pairs:
     """
 
     features: str
-    x: NDArray[Any]
+    x: NDArray[np.generic]
     label: NDArray[np.int8]
-    program: NDArray[Any]
-    beside: NDArray[Any]
+    program: NDArray[np.generic]
+    beside: NDArray[np.generic]
 
     def __len__(self) -> int:
         return len(self.label)
@@ -77,7 +76,7 @@ def _kinds(_: Sequence[Tag], characters: Sequence[Character]) -> Reals:
 
 # Features of one program; a row has those of the program, then those of its neighbour. The published method has five
 # axes per program, and elsewhere eight features per pair without their names; then one axis of the cache is left out.
-SETS: dict[str, Callable[[Sequence[Tag], Sequence[Character]], NDArray[Any]]] = {
+SETS: dict[str, Callable[[Sequence[Tag], Sequence[Character]], NDArray[np.generic]]] = {
     "axes": _axes(*METRICS),
     "no-hits": _axes(*(name for name in METRICS if name != "hits")),
     "no-misses": _axes(*(name for name in METRICS if name != "misses")),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ....guard import intrusion
 from ....inputs.appending import open_growing
@@ -85,7 +85,7 @@ class Charge:
     user: str
     amount: float
     refunded: float
-    basis: Mapping[str, Any]
+    basis: Mapping[str, object]
     at: float
 
 
@@ -231,7 +231,7 @@ class Ledger:
         amount: float,
         *,
         user: str = "",
-        basis: Mapping[str, Any] = MappingProxyType({}),
+        basis: Mapping[str, object] = MappingProxyType({}),
     ) -> bool:
         """Charge a job; return False, and change nothing, if the job was charged by this rule before.
 
@@ -345,7 +345,7 @@ def _require_private(path: str) -> None:
 
 
 @cache
-def _own_schema() -> list[tuple[Any, ...]]:
+def _own_schema() -> list[tuple[object, ...]]:
     """The rows of ``_SCHEMA`` of a new ledger."""
     base = sqlite3.connect(":memory:")
     for statement in _TABLES:
@@ -369,7 +369,7 @@ def _name(word: str, what: str, least: int = 1) -> str:
     return word
 
 
-def _facts(job: str, basis: Mapping[str, Any]) -> str:
+def _facts(job: str, basis: Mapping[str, object]) -> str:
     """Return the facts of a charge as JSON."""
     try:
         return json.dumps(dict(basis), sort_keys=True, allow_nan=False)

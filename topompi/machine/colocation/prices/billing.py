@@ -39,9 +39,9 @@ class Bill:
     usual: Price
 
     @property
-    def basis(self) -> dict[str, Any]:
+    def basis(self) -> dict[str, object]:
         """Facts that the price rests on, in JSON's types."""
-        facts: dict[str, Any] = {"seconds": self.run.seconds, "stopped": self.run.stopped, "cores": self.run.cores}
+        facts: dict[str, object] = {"seconds": self.run.seconds, "stopped": self.run.stopped, "cores": self.run.cores}
         facts |= {"performance": self.price.performance, "raw": self.price.raw}
         facts |= {"price_low": self.price.low, "price_high": self.price.high}
         facts |= {"usual": self.usual.amount, "alone": self.price.undisturbed}

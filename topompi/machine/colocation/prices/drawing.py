@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....inputs.figures import OTHERS, SERIES, check_plot, save_figure
 from ..errors import ColocationError
 from .worth import Worth
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["draw_worth"]
 
@@ -33,7 +36,7 @@ def draw_worth(found: Worth, names: Sequence[str], path: Path) -> None:
     save_figure(figure, path)
 
 
-def _distribution(axes: Any, found: Worth) -> None:
+def _distribution(axes: Axes, found: Worth) -> None:
     for at, rule in enumerate(found.prices):
         shares = np.sort(found.relative(rule))
         up_to = np.arange(1, len(shares) + 1) / max(len(shares), 1)
@@ -54,7 +57,7 @@ def _distribution(axes: Any, found: Worth) -> None:
     axes.legend(frameon=False, fontsize=9)
 
 
-def _programs(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
+def _programs(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
     suffers, costs = ([100 * row[word] for row in rows] for word in ("suffers", "costs"))
     axes.scatter(costs, suffers, color=SERIES[0], s=18)
     for row, x, y in zip(rows, costs, suffers, strict=True):

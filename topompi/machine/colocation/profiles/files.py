@@ -55,7 +55,7 @@ def write_profiles(path: str | os.PathLike[str], profiles: Iterable[Profile]) ->
     write_text(Path(path), f'{json.dumps(PROFILES)[:-1]},\n "programs": [\n  {lines}\n ]}}\n')
 
 
-def known_fields(profile: Profile) -> dict[str, Any]:
+def known_fields(profile: Profile) -> dict[str, object]:
     """Return the known values of a profile by name, as they stand in files.
 
     :param profile: the profile.
@@ -93,14 +93,14 @@ def write_system(path: str | os.PathLike[str], system: System) -> None:
     write_text(Path(path), json.dumps(SYSTEM | bounds, indent=1) + "\n")
 
 
-def _content(path: str | os.PathLike[str], header: dict[str, Any], what: str) -> dict[str, Any]:
+def _content(path: str | os.PathLike[str], header: dict[str, object], what: str) -> dict[str, object]:
     content = parse_json(read_text(path, ColocationError, what), str(path), ColocationError)
     if not isinstance(content, dict) or not header.items() <= content.items():
         raise ColocationError(f"{path}: expecting an object with {json.dumps(header)}, got other content")
     return content
 
 
-def _profile(one: dict[str, Any], where: str) -> Profile:
+def _profile(one: dict[str, object], where: str) -> Profile:
     strange = next((name for name in one if name not in {known.name for known in fields(Profile)}), None)
     if strange is not None:
         raise ColocationError(f"{where}: expecting fields of a profile, got {strange!r:.60}")
@@ -111,29 +111,30 @@ def _profile(one: dict[str, Any], where: str) -> Profile:
         elif name in _COUNTS:
             made[name] = _whole(one, name, where)
         elif name == "shares":
-            if not isinstance(one[name], dict):
-                raise ColocationError(f"{where}: shares: expecting an object, got {one[name]!r:.60}")
-            made[name] = {call: _number(one[name], call, f"{where}: shares") for call in one[name]}
+            shares = one[name]
+            if not isinstance(shares, dict):
+                raise ColocationError(f"{where}: shares: expecting an object, got {shares!r:.60}")
+            made[name] = {call: _number(shares, call, f"{where}: shares") for call in shares}
         else:
             made[name] = _number(one, name, where)
     return Profile(**made)
 
 
-def _word(one: dict[str, Any], name: str, where: str) -> str:
+def _word(one: dict[str, object], name: str, where: str) -> str:
     found = one.get(name)
     if not isinstance(found, str) or not found:
         raise ColocationError(f"{where}: {name}: expecting a name, got {found!r:.60}")
     return found
 
 
-def _whole(one: dict[str, Any], name: str, where: str) -> int:
+def _whole(one: dict[str, object], name: str, where: str) -> int:
     found = one[name]
     if type(found) is not int or not 0 <= found < 1 << 31:
         raise ColocationError(f"{where}: {name}: expecting a whole number from 0, got {found!r:.60}")
     return found
 
 
-def _number(one: dict[str, Any], name: str, where: str) -> float:
+def _number(one: dict[str, object], name: str, where: str) -> float:
     found = one.get(name)
     if type(found) not in (int, float) or not abs(found) < math.inf:  # type: ignore[arg-type]
         raise ColocationError(f"{where}: {name}: expecting a number, got {found!r:.60}")

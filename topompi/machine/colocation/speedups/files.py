@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .matrix import Speedups
 
 __all__ = ["RUN_COLUMNS", "read_speedups", "speedups_of_runs", "write_speedups"]
 
+T = TypeVar("T")
 VERSION = 1
 HEADER = {"format": "topompi speedups", "version": VERSION}
 RUN_COLUMNS = ("application", "processes", "beside", "group", "seconds")
@@ -105,11 +106,11 @@ def speedups_of_runs(runs: Iterable[Run]) -> Speedups:
     return Speedups.of(names, compact[:, None] / time, compact=compact, processes=[processes[name] for name in names])
 
 
-def _known(**fields: Any) -> dict[str, Any]:
+def _known(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value == value and value != 0}
 
 
-def _of_json(content: Any) -> Speedups:
+def _of_json(content: object) -> Speedups:
     if not isinstance(content, dict) or not HEADER.items() <= content.items():
         raise ColocationError(f"expecting an object with {json.dumps(HEADER)}, got other content")
     programs, cells = (_objects(content, name) for name in ("programs", "cells"))
@@ -145,14 +146,14 @@ def _numbered(names: list[str]) -> dict[str, int]:
     return number
 
 
-def _objects(content: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def _objects(content: dict[str, object], name: str) -> list[dict[str, object]]:
     found = content.get(name)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise ColocationError(f"{name}: expecting a list of objects, got {_short(found)}")
     return found
 
 
-def _field(one: dict[str, Any], name: str, kind: type, where: str, default: Any = None) -> Any:
+def _field(one: dict[str, object], name: str, kind: type[T], where: str, default: T | None = None) -> T:
     """Return a field of the wanted kind, or the default if it is absent."""
     value = one.get(name, default)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -162,14 +163,14 @@ def _field(one: dict[str, Any], name: str, kind: type, where: str, default: Any 
     return value
 
 
-def _program(cell: dict[str, Any], name: str, number: dict[str, int], where: str) -> int:
+def _program(cell: dict[str, object], name: str, number: dict[str, int], where: str) -> int:
     found = _field(cell, name, str, where)
     if found not in number:
         raise ColocationError(f"{where}: {name}: expecting a program of the list, got {_short(found)}")
     return number[found]
 
 
-def _interval(cell: dict[str, Any], where: str) -> tuple[float, float]:
+def _interval(cell: dict[str, object], where: str) -> tuple[float, float]:
     ends = cell.get("interval", [math.nan, math.nan])
     if not (isinstance(ends, list) and len(ends) == 2 and all(type(one) in (int, float) for one in ends)):
         raise ColocationError(f"{where}: interval: expecting two numbers, got {_short(ends)}")
@@ -216,5 +217,5 @@ def _positive(word: str, where: str) -> float:
     return value
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return repr(value)[:60]

@@ -109,7 +109,7 @@ def sweep_rows(
     rows: Rows = []
     for weights in ratios:
         one = Lanes(lanes.of_job, weights, lanes.high)
-        row: dict[str, Any] = {"weights": list(weights), "total": trials.total(one)}
+        row: dict[str, object] = {"weights": list(weights), "total": trials.total(one)}
         rows.append({**row, "reduction": reduction(trials, one), "contention": trials.contention(one).tolist()})
         told(len(rows), len(ratios))
     return sorted(rows, key=lambda row: float(row["total"]))

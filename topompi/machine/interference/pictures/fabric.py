@@ -42,7 +42,7 @@ def scene(
     network: SharedNetwork,
     programs: Sequence[Program],
     outcome: Outcome,
-    pairs: Sequence[dict[str, Any]],
+    pairs: Sequence[dict[str, object]],
     title: str,
 ) -> Scene:
     """Draw jobs on the hosts of their fabric.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....inputs.figures import OTHERS, SERIES, cut_middle, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["draw"]
 
@@ -40,7 +43,7 @@ def _colours(facts: Mapping[str, Any]) -> list[str]:
     return [SERIES[at] if at < len(SERIES) else OTHERS for at in range(len(facts["jobs"]))]
 
 
-def _delays(axes: Any, facts: Mapping[str, Any], colours: list[str]) -> None:
+def _delays(axes: Axes, facts: Mapping[str, Any], colours: list[str]) -> None:
     jobs = facts["jobs"]
     for key, at, shades in (("one_lane", -0.2, [OTHERS] * len(jobs)), ("lanes", 0.2, colours)):
         delays = [1e3 * (job[key] - job["alone"]) for job in jobs]
@@ -53,7 +56,7 @@ def _delays(axes: Any, facts: Mapping[str, Any], colours: list[str]) -> None:
     axes.legend(frameon=False, fontsize=8)
 
 
-def _waits(axes: Any, facts: Mapping[str, Any], colours: list[str]) -> None:
+def _waits(axes: Axes, facts: Mapping[str, Any], colours: list[str]) -> None:
     number = {job["job"]: at for at, job in enumerate(facts["jobs"])}
     rows = [("one lane", facts["one_lane"])] + [(f"lane {row['lane']}", row) for row in facts["lanes"]]
     for at, (_, row) in enumerate(rows):
@@ -64,7 +67,7 @@ def _waits(axes: Any, facts: Mapping[str, Any], colours: list[str]) -> None:
     axes.set(ylabel="links on which a packet waits for room")
 
 
-def _sweep(axes: Any, facts: Mapping[str, Any], colours: list[str]) -> None:
+def _sweep(axes: Axes, facts: Mapping[str, Any], colours: list[str]) -> None:
     """The part of each job in T_total for each ratio, from the least to the largest total, with that of one lane."""
     rows = facts["sweep"][:MOST]
     names = [":".join(map(str, row["weights"])) for row in rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ....views.picture.shared import job_colours
 from ..network import SharedNetwork
 from ..replay import Outcome
 from ..timeline import busiest_shared_link, link_rates
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["draw"]
 
@@ -51,7 +54,7 @@ def draw(network: SharedNetwork, programs: Sequence[Program], outcome: Outcome, 
     save_figure(figure, path)
 
 
-def _runs(axes: Any, outcome: Outcome, colours: Sequence[str], end: float) -> None:
+def _runs(axes: Axes, outcome: Outcome, colours: Sequence[str], end: float) -> None:
     """A row per job: a bar per run, a mark where the first run would have ended alone, and the two times in words.
 
     :param axes: axes of matplotlib, with milliseconds across.

@@ -27,7 +27,7 @@ def check_allocator(
     *,
     states: int = 250,
     seed: int = 0,
-    values: Mapping[str, Sequence[Any]] | None = None,
+    values: Mapping[str, Sequence[object]] | None = None,
 ) -> int:
     """Test an allocator in random states of small clusters, in which jobs start and end and nodes are closed.
 
@@ -97,7 +97,7 @@ class _Case:
 
 
 def _walk(
-    policy: Allocator, rng: np.random.Generator, choices: Mapping[str, Sequence[Any]]
+    policy: Allocator, rng: np.random.Generator, choices: Mapping[str, Sequence[object]]
 ) -> Iterator[tuple[_Case, Occupancy]]:
     """Yield cases on one cluster, each with the state that the starts and ends before it have led to."""
     cluster = _cluster(rng, "slots" in policy.heeds, policy.node_slots)
@@ -129,7 +129,7 @@ def _cluster(rng: np.random.Generator, slots: bool, each: int | None) -> Cluster
 
 
 def _jobs(
-    rng: np.random.Generator, cluster: Cluster, policy: Allocator, choices: Mapping[str, Sequence[Any]]
+    rng: np.random.Generator, cluster: Cluster, policy: Allocator, choices: Mapping[str, Sequence[object]]
 ) -> list[Job]:
     most = np.where(rng.random(JOBS_A_WALK) < 0.3, cluster.num_nodes, min(4, cluster.num_nodes))
     heeded = {word: choices[word] for word in policy.heeds}
@@ -224,7 +224,7 @@ def _shrink(policy: Allocator, case: _Case) -> _Case:
     return case
 
 
-def _public(state: Occupancy) -> dict[str, Any]:
+def _public(state: Occupancy) -> dict[str, object]:
     """Return a state's public attributes and sums of free nodes, without cached results (named with an underscore)."""
     own = {name: value for name, value in vars(state).items() if not name.startswith("_")}
     return own | {"leaf_free": state.leaf_free, "pod_free": state.pod_free}

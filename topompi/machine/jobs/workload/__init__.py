@@ -1,18 +1,8 @@
 """Workloads (lists of jobs, stored as columns), and functions that read, make and change them."""
 
-from .batsim import read_batsim, write_batsim
 from .read import read_workload
 from .sacct import read_sacct
-from .swf import read_swf, write_swf
+from .swf import read_swf
 from .workload import Reading, Workload
 
-__all__ = [
-    "Reading",
-    "Workload",
-    "read_batsim",
-    "read_sacct",
-    "read_swf",
-    "read_workload",
-    "write_batsim",
-    "write_swf",
-]
+__all__ = ["Reading", "Workload", "read_sacct", "read_swf", "read_workload"]

@@ -1,4 +1,4 @@
-"""Reader and writer of Batsim's workload files: JSON with ``nb_res``, ``jobs``, and ``profiles``, all of type delay.
+"""Reader of Batsim's workload files: JSON with ``nb_res``, ``jobs``, and ``profiles``, all of type delay.
 
 Batsim 5 names the profiles' type ``DelayProfile``, as batprotocol does; earlier versions name it ``delay``. Sequences
 of delays are read as their sum.
@@ -6,38 +6,22 @@ of delays are read as their sum.
 
 from __future__ import annotations
 
-import json
-import os
 from typing import Any
 
-from ....inputs import parse_json
-from ....inputs.writing import write_text
 from ..errors import WorkloadError
 from .columns import Value, gather
-from .text import Source, open_log
 from .workload import LATEST, Reading, Workload
 
-__all__ = ["batsim_of_json", "read_batsim", "write_batsim"]
+__all__ = ["batsim_of_json"]
 
-DELAYS = {4: "delay", 5: "DelayProfile"}  # the profiles' type, by Batsim's version
+DELAYS = ("delay", "DelayProfile")  # the profiles' type, to version 4 and since 5
 SEQUENCES = ("composed", "sequential_composition", "SequentialCompositionProfile")
 DEEPEST = 16  # greatest number of sequences within one another
 KNOWN = ("id", "subtime", "walltime", "res", "profile", "user")
 
 
-def read_batsim(path: Source, partial: bool = False) -> Workload:
-    """Read the jobs of a file; times are rounded to whole seconds, further fields of jobs become columns.
-
-    :param path: path of the file, plain or packed.
-    :param partial: whether wrong jobs are skipped and counted, instead of raising an error.
-    :raises WorkloadError: if the file is malformed; the message names file, job and field.
-    """
-    log = open_log(path)
-    return batsim_of_json(log.name, parse_json(log.text(), log.name, WorkloadError), partial)
-
-
 def batsim_of_json(name: str, content: Any, partial: bool = False) -> Workload:
-    """Make the workload of Batsim's JSON, as `read_batsim` does.
+    """Make the workload of Batsim's JSON; times are rounded to whole seconds, further fields of jobs become columns.
 
     :param name: name of the file.
     :param content: the JSON.
@@ -56,13 +40,15 @@ def batsim_of_json(name: str, content: Any, partial: bool = False) -> Workload:
     )
 
 
-def _member(name: str, content: Any, word: str, kind: type) -> Any:
+def _member(name: str, content: object, word: str, kind: type) -> Any:
     if not isinstance(content, dict) or not isinstance(content.get(word), kind):
         raise WorkloadError(f"{name}: expecting an object with {word}, got none")
     return content[word]
 
 
-def _values(where: str, number: int, job: Any, profiles: dict[str, Any], known: dict[str, float]) -> dict[str, int]:
+def _values(
+    where: str, number: int, job: object, profiles: dict[str, object], known: dict[str, float]
+) -> dict[str, int]:
     if not isinstance(job, dict):
         raise WorkloadError(f"{where}: expecting an object, got {type(job).__name__}")
     name = str(job.get("id", number)).rpartition("!")[2]
@@ -77,7 +63,7 @@ def _values(where: str, number: int, job: Any, profiles: dict[str, Any], known: 
     }
 
 
-def _delay(where: str, name: Any, profiles: dict[str, Any], known: dict[str, float], depth: int = 0) -> float:
+def _delay(where: str, name: object, profiles: dict[str, object], known: dict[str, float], depth: int = 0) -> float:
     """Return the seconds of a profile: a delay, or a sequence of delays that may be repeated.
 
     :param where: file and job, for error messages.
@@ -92,7 +78,7 @@ def _delay(where: str, name: Any, profiles: dict[str, Any], known: dict[str, flo
     profile = profiles.get(str(name))
     of = profile if isinstance(profile, dict) else {}
     listed = of.get("seq", of.get("profile_ids"))
-    if of.get("type") in DELAYS.values():
+    if of.get("type") in DELAYS:
         seconds = _number(f"{where}: delay", of.get("delay"))
     elif of.get("type") in SEQUENCES and isinstance(listed, list) and depth < DEEPEST:
         times = _number(f"{where}: repeat", of.get("repeat", of.get("repetition_count", 1)), 1, 2**31)
@@ -106,7 +92,7 @@ def _delay(where: str, name: Any, profiles: dict[str, Any], known: dict[str, flo
 
 
 def _further(where: str, job: dict[str, Any], profiles: dict[str, Any]) -> dict[str, Value]:
-    """Return a job's fields that Batsim does not define, and its profile's name unless `write_batsim` made it up."""
+    """Return a job's fields that Batsim does not define, and its profile's name unless that is its run time."""
     found: dict[str, Value] = {}
     for word, value in job.items():
         if word == "slots":
@@ -121,43 +107,11 @@ def _further(where: str, job: dict[str, Any], profiles: dict[str, Any]) -> dict[
     return found if profile == f"delay{profiles[profile].get('delay')}" else found | {"profile": profile}
 
 
-def _seconds(where: str, value: Any, least: int = 0, below: int = LATEST) -> int:
+def _seconds(where: str, value: object, least: int = 0, below: int = LATEST) -> int:
     return round(_number(where, value, least, below))
 
 
-def _number(where: str, value: Any, least: int = 0, below: int = LATEST) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not least <= value < below:
+def _number(where: str, value: object, least: int = 0, below: int = LATEST) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value < below:
         raise WorkloadError(f"{where}: expecting a number from {least} below {below}, got {str(value)[:40]!r}")
-    found: float = value
-    return found
-
-
-def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int, version: int = 4) -> None:
-    """Write a workload as a file of delay profiles; the time that a job's user requested becomes its walltime limit.
-
-    Further columns become further fields of the jobs, except ``profile``, which becomes the names of the profiles.
-
-    :param workload: the jobs.
-    :param path: path of the file.
-    :param nodes: number of nodes of the machine.
-    :param version: version of Batsim that is to read the file, 4 (and earlier) or 5.
-    :raises WorkloadError: if a further column has a name that Batsim uses, or the version is another one.
-    """
-    if version not in DELAYS:
-        raise WorkloadError(f"write_batsim: expecting version 4 or 5, got {version}")
-    if taken := set(KNOWN[:4]) & set(workload.columns):
-        raise WorkloadError(f"{workload.name}: expecting further columns of other names than Batsim's, got {taken}")
-    free = {word: column.tolist() for word, column in workload.columns.items()}
-    names = free.pop("profile", None)
-    columns = (workload.number, workload.submit, workload.run, workload.request, workload.nodes, workload.user)
-    jobs, profiles = [], dict[str, dict[str, Any]]()
-    for at, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-        number, submit, run, request, size, user = values
-        profile = (names[at] if names is not None else "") or f"delay{run}"
-        while profiles.setdefault(profile, {"type": DELAYS[version], "delay": run})["delay"] != run:
-            profile = f"{profile} {run}"
-        job = {"id": str(number), "subtime": submit, "res": size, "profile": profile}
-        job |= ({"walltime": request} if request else {}) | ({"user": user} if user >= 0 else {})
-        jobs.append(job | {word: column[at] for word, column in free.items()})
-    write_text(path, json.dumps({"nb_res": nodes, "jobs": jobs, "profiles": profiles}))
+    return value

@@ -1,4 +1,4 @@
-"""Reader and writer of the Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
+"""Reader of the Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
 
 A line has 18 numbers for one job; -1 is unknown; lines that start with ``;`` are the header (S. J. Chapin et al.,
 Benchmarks and standards for the evaluation of parallel job schedulers, 1999).
@@ -7,7 +7,6 @@ Benchmarks and standards for the evaluation of parallel job schedulers, 1999).
 from __future__ import annotations
 
 import math
-import os
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,12 +15,11 @@ from operator import itemgetter
 import numpy as np
 
 from ....inputs import InputFile
-from ....inputs.writing import write_text
 from ..errors import WorkloadError
 from .text import Source, lines, open_log, whole
 from .workload import LATEST, Reading, Workload, header_cores, header_number
 
-__all__ = ["read_swf", "write_swf"]
+__all__ = ["read_swf"]
 
 FIELDS = 18
 NAMES = {0: "job number", 1: "submit time", 3: "run time", 4: "processors", 7: "requested processors"}
@@ -172,25 +170,3 @@ def _unusable(values: list[int]) -> str:
     if values[1] < 0:
         return "no submit time"
     return "no run time" if values[2] < 0 else ""
-
-
-def write_swf(workload: Workload, path: str | os.PathLike[str], cores_per_node: int = 1) -> None:
-    """Write a log that `read_swf` reads; processors are a job's slots, else its nodes times ``cores_per_node``.
-
-    The further columns ``group``, ``program``, ``queue`` and ``partition`` are written if they hold whole numbers; the
-    format has no place for others.
-
-    :param workload: the jobs.
-    :param path: path of the log.
-    :param cores_per_node: number of processors per node.
-    """
-    table = np.full((len(workload), FIELDS), -1, dtype=np.int64)
-    slots = np.where(workload.slots > 0, workload.slots, workload.nodes.astype(np.int64) * cores_per_node)
-    request = np.where(workload.request > 0, workload.request, -1)
-    kept = (workload.number, workload.submit, workload.run, slots, slots, request, workload.user)
-    table[:, KEPT] = np.stack(kept, axis=1)
-    for word, at in FREE.items():
-        if word in workload.columns and workload[word].dtype.kind == "i":
-            table[:, at] = workload[word]
-    text = "".join(f"{' '.join(map(str, row))}\n" for row in table.tolist())
-    write_text(path, "".join(f"{line}\n" for line in workload.header) + text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -47,7 +46,7 @@ class Side:
         return not self.before and not self.after
 
 
-def read(spec: NeighbourSpec, message: Any, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, sends: bool) -> Side:
+def read(spec: NeighbourSpec, message: object, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, sends: bool) -> Side:
     """The memory of one message of a call.
 
     :param spec: the description of the call.
@@ -81,11 +80,12 @@ def _one_block(own: Block, degree: int, alone: MPI.Intracomm) -> Side:
 def _of_blocks(own: Blocks, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, sends: bool) -> Side:
     size = np.where(exists, own.sizes, 0)
     begin = own.displs * own.datatype.extent
-    if own.dense and (begin[size > 0] >= 0).all():
+    memory = own.buffer
+    if isinstance(memory, MPI.buffer) and own.dense and (begin[size > 0] >= 0).all():
         end = int((begin + size)[size > 0].max(initial=0))
-        if end > own.buffer.nbytes:
-            raise ShortMemoryError(f"message: expecting a buffer of {end} bytes, got {own.buffer.nbytes}")
-        return Side(Span(own.buffer, 1, MPI.BYTE, 1, True), exchange.Blocks(begin, size))
+        if end > memory.nbytes:
+            raise ShortMemoryError(f"message: expecting a buffer of {end} bytes, got {memory.nbytes}")
+        return Side(Span(memory, 1, MPI.BYTE, 1, True), exchange.Blocks(begin, size))
     side, real = _packed(size), np.flatnonzero(size)
     if not len(real):
         return side

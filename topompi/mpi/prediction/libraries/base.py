@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class Decision:
     algorithm: str
     says: str
     blocks: int | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
     def schedule(self, network: Network, root: int = 0) -> Schedule:
         """The schedule with the library's messages.

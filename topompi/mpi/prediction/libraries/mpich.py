@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -113,7 +112,7 @@ TABLES: Mapping[str, tuple[Rule, ...]] = {
 }
 
 
-def _plain(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
+def _plain(algorithm: str, **parameters: object) -> Callable[[int], tuple[str, dict[str, object]]]:
     """The function of a number of ranks that returns an algorithm of topompi with the same parameters for any number.
 
     :param algorithm: name of the algorithm, which the function returns with the parameters.
@@ -122,7 +121,7 @@ def _plain(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict
     return lambda ranks: (algorithm, parameters)
 
 
-def _ordered(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
+def _ordered(algorithm: str, **parameters: object) -> Callable[[int], tuple[str, dict[str, object]]]:
     """The function of a number of ranks that returns an algorithm of topompi with the ranks in their order.
 
     :param algorithm: name of the algorithm, which the function returns with the parameters.
@@ -131,7 +130,7 @@ def _ordered(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, di
     return lambda ranks: (algorithm, {"order": np.arange(ranks), **parameters})
 
 
-def _second(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
+def _second(algorithm: str, **parameters: object) -> Callable[[int], tuple[str, dict[str, object]]]:
     """The same function as `_ordered` makes, but for algorithms that first reduce pairs of ranks to one rank each.
 
     They do so if the number of ranks is no power of two. The second rank of each pair then goes on, not the first one.
@@ -142,11 +141,11 @@ def _second(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dic
     return lambda ranks: (algorithm, {"order": with_second_heads(np.arange(ranks)), **parameters})
 
 
-def _pairs(ranks: int) -> tuple[str, dict[str, Any]]:
+def _pairs(ranks: int) -> tuple[str, dict[str, object]]:
     return ("shift" if ranks & (ranks - 1) else "pairwise"), {}
 
 
-OURS: Mapping[tuple[str, str], Callable[[int], tuple[str, dict[str, Any]]]] = {
+OURS: Mapping[tuple[str, str], Callable[[int], tuple[str, dict[str, object]]]] = {
     ("bcast", "binomial"): _plain("binomial"),
     ("bcast", "scatter_recursive_doubling_allgather"): _plain("scatter_doubling"),
     ("bcast", "scatter_ring_allgather"): _plain("scatter_ring"),
@@ -236,7 +235,7 @@ def _over_hosts(collective: str, question: Question, hosts: int) -> Decision | N
         return None
     between, ranks, nbytes = _theirs(collective, question, hosts), question.ranks, question.nbytes
     ours, _ = OURS[collective, between](hosts)
-    parameters: dict[str, Any] = {"between": ours}
+    parameters: dict[str, object] = {"between": ours}
     if collective == "bcast":
         # With fewer than 8 ranks, and for short messages, the root sends to the first rank of its host; else it first
         # broadcasts inside its host. The longest messages ignore hosts.

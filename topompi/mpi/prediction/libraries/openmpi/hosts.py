@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +131,7 @@ class Build:
         return np.concatenate(parts)
 
     def _kept(
-        self, collective: str, algorithm: str, ranks: Integers, root: int, blocks: int, **parameters: Any
+        self, collective: str, algorithm: str, ranks: Integers, root: int, blocks: int, **parameters: object
     ) -> Schedule:
         """A cached schedule of a group of ranks.
 

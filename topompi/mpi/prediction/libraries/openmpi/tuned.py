@@ -7,14 +7,13 @@ if there is one. The algorithms used instead when counts or the number of ranks 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..base import Decision, Question
 from .fixed import fixed_decision
 
 __all__ = ["COLLECTIVE", "family", "tuned"]
 
-_Made = tuple[str, dict[str, Any]]  # name of an algorithm, and its parameters
+_Made = tuple[str, dict[str, object]]  # name of an algorithm, and its parameters
 
 COLLECTIVE = {
     "Bcast": "bcast",
@@ -75,7 +74,7 @@ def tuned(question: Question) -> Decision | None:
     return Decision(collective, algorithm, f"tuned: {word}", None, parameters)
 
 
-def family(word: str, question: Question) -> tuple[str, dict[str, Any]]:
+def family(word: str, question: Question) -> tuple[str, dict[str, object]]:
     """The algorithm of topompi with the messages of one of the component's algorithms, and its parameters.
 
     :param word: the component's name of the algorithm.
@@ -95,7 +94,7 @@ def _items(question: Question) -> int:
     return question.nbytes // max(question.item, 1)
 
 
-def _in_order(question: Question) -> dict[str, Any]:
+def _in_order(question: Question) -> dict[str, object]:
     """The argument of a generator that keeps ranks in their order; by default it sorts them by nearness."""
     return {"order": range(question.ranks)}
 
