@@ -108,7 +108,7 @@ def test_hosts_that_are_not_in_the_fabric_are_named_or_make_the_level_flat(fat_t
         TopologyInterface.place(names, fat_tree)
     view = TopologyInterface.place(names, fat_tree, missing="flat")
     assert view.routes is None
-    assert "1 hosts are not in" in view.source
+    assert "1 host is not in" in view.source
 
 
 def test_depths_and_ranks_are_checked(fat_tree):

@@ -155,7 +155,9 @@ def read_text(path: str | os.PathLike[str], error: type[TopompiError], wanted: s
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = data[: problem.start].count(b"\n") + 1
-        raise error(f"{path}:{line}: expecting {wanted} in UTF-8, got {kind_of(data[:HEAD_BYTES], wanted)}") from problem
+        raise error(
+            f"{path}:{line}: expecting {wanted} in UTF-8, got {kind_of(data[:HEAD_BYTES], wanted)}"
+        ) from problem
 
 
 def open_begun(

@@ -100,7 +100,10 @@ _TEXT: tuple[tuple[str, ...], ...] = (
         r"<graphs version=",
         "channels that NCCL chose (graphs in XML), which have no switches: see topompi topology inside",
     ),
-    (r'"?Rack Group"?,', "planned links of Omni-Path (opaxlattopology)|topology|those that opaextractsellinks finds are read"),
+    (
+        r'"?Rack Group"?,',
+        "planned links of Omni-Path (opaxlattopology)|topology|those that opaextractsellinks finds are read",
+    ),
     (
         r"topology:[ \t]*\n[ \t]+(nodes|kinds|defaults|links|groups):",
         "a topology of containerlab (YAML)|topology|write its switches as SwitchName lines of Slurm",
@@ -134,7 +137,10 @@ _TEXT: tuple[tuple[str, ...], ...] = (
     (r"<\?xml", "XML"),
     (r"c\d+-\d+c\d+s\d+a\d+l\d+\(\d+:\d+:\d+\)\s+\w+\s+->", "an interconnect dump of Cray Aries (rtr)"),
     (r"(osm_ucast_mgr_)?dump_ucast_routes: Switch 0x", "OpenSM's unicast routes with hops (opensm.fdbs)"),
-    (r"\{ (SW|CA|RT) Ports:", "OpenSM's list of the subnet (opensm-subnet.lst)|topology|ibnetdiscover's report is read"),
+    (
+        r"\{ (SW|CA|RT) Ports:",
+        "OpenSM's list of the subnet (opensm-subnet.lst)|topology|ibnetdiscover's report is read",
+    ),
     (
         r"(CA|Switch):\s+.*:$|Switch 0x[0-9a-f]{16} ",
         "an iblinkinfo report|topology|iblinkinfo -l is read, because it has the GUIDs of both ends",
@@ -142,7 +148,8 @@ _TEXT: tuple[tuple[str, ...], ...] = (
     ),
     (
         r"(Ca|Switch|Router)[ \t]+: 0x[0-9a-f]{16} ports ",
-        "a list of nodes (ibhosts, ibswitches, ibnetdiscover -l), which has no cables|topology|ibnetdiscover's report is read",
+        "a list of nodes (ibhosts, ibswitches, ibnetdiscover -l), which has no cables|topology|"
+        "ibnetdiscover's report is read",
     ),
     (
         r"[<>] (0x[0-9a-f]{16} |vendid=|switchguid=|caguid=|Switch\s|Ca\s|\[\d+\])",
@@ -174,7 +181,11 @@ _TEXT: tuple[tuple[str, ...], ...] = (
     ),
     (r"(- )?(resourceStatus|physicalHost):", "YAML of gcloud|topology|its --format=json is read", "SourceError"),
     (r"(Instances:|- InstanceId:)", "YAML of aws|topology|its --output json is read", "SourceError"),
-    (r"(apiVersion: v1|- apiVersion: v1)", "YAML of Kubernetes|topology|kubectl get nodes -o json is read", "SourceError"),
+    (
+        r"(apiVersion: v1|- apiVersion: v1)",
+        "YAML of Kubernetes|topology|kubectl get nodes -o json is read",
+        "SourceError",
+    ),
     (r"PARTITION\s+AVAIL\s+|NODELIST\s+", "a report of sinfo", ANY),
     (r"NodeName=\S+ ", "Slurm's nodes (scontrol show node, slurm.conf)", ANY),
     (r"#!\s*/", "a script"),
@@ -218,10 +229,18 @@ _JSON_KEYS: tuple[tuple[set[str], str, *tuple[str, ...]], ...] = (
         "a request to topograph|topology|its answer, Slurm's topology.conf or labels of nodes, is read",
         "SourceError",
     ),
-    ({"Reservations"}, "JSON of aws ec2 describe-instances|topology|that of describe-instance-topology is read", "SourceError"),
+    (
+        {"Reservations"},
+        "JSON of aws ec2 describe-instances|topology|that of describe-instance-topology is read",
+        "SourceError",
+    ),
     ({"peerHostname"}, "JSON of neighbours of switch ports (NetQ's or LLDP's)", "SourceError"),
     ({"source_guid", "destination_guid"}, "JSON of UFM (links)|topology|ibnetdiscover is read", "SourceError"),
-    ({"customerHPCIslandId"}, "metadata of one instance of OCI|topology|the list of its compute hosts is read", "SourceError"),
+    (
+        {"customerHPCIslandId"},
+        "metadata of one instance of OCI|topology|the list of its compute hosts is read",
+        "SourceError",
+    ),
     ({"lldp"}, "JSON of LLDP (neighbours of switch ports)", "SourceError"),
     ({"netq"}, "JSON of NetQ", "SourceError"),
     ({"blockdevices"}, "JSON of lsblk"),
