@@ -40,7 +40,7 @@ def imported(name: str) -> Callable[..., Any]:
     """
     module, _, function = name.partition(":")
     if not names_function(name):
-        raise ValueError(f"{_WANTED}, got {name!r}")
+        raise ValueError(f"{name}: {_WANTED}, got another form")
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         others = intrusion(here, any_owner=True) if os.geteuid() == 0 else ""
@@ -51,7 +51,7 @@ def imported(name: str) -> Callable[..., Any]:
         found: Any = getattr(import_module(module), function, None)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{module}.".startswith(f"{error.name}."):
-            raise ValueError(f"{_WANTED}, got {name!r}: there is no module {module!r}") from error
+            raise ValueError(f"{name}: {_WANTED}, got no module {module!r}") from error
         raise ValueError(f"{name}: cannot be imported: {error}") from error
     except Exception as error:  # the module is a user's program, so its import may raise anything
         raise ValueError(f"{name}: cannot be imported: {type(error).__name__}: {error}") from error
