@@ -103,7 +103,7 @@ def study_jobs(routes: Routes, jobs: Sequence[RunningJob], source: str = "") -> 
     load, users = sum(use.routes[links] for use in uses), used.sum(axis=0)
     order = [at for at in np.lexsort((-load, -users)).tolist() if by_many[at]]
     shared = tuple(
-        (_named(fabric, labels, links[at]), tuple(jobs[one].name for one in np.flatnonzero(used[:, at])))
+        (_named(fabric, labels, links[at]), tuple(jobs[one].name for one in np.flatnonzero(used[:, at]).tolist()))
         for at in order
     )
     return JobsStudy(tuple(rows), pairs, int(by_many.sum()), shared)
