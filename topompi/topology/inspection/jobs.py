@@ -100,7 +100,7 @@ def study_jobs(routes: Routes, jobs: Sequence[RunningJob], source: str = "") -> 
         counts = int(used[number].sum()), int((used[number] & by_many).sum())
         rows.append(_row(job, use, labels, counts, tuple(jobs[at].name for at in others)))
     pairs = {(jobs[a].name, jobs[b].name): int(common[a, b]) for a, b in np.argwhere(np.triu(common, 1)).tolist()}
-    load, users = sum(use.routes[links] for use in uses), used.sum(axis=0)
+    load, users = sum((use.routes[links] for use in uses), np.zeros(len(links))), used.sum(axis=0)
     order = [at for at in np.lexsort((-load, -users)).tolist() if by_many[at]]
     shared = tuple(
         (_named(fabric, labels, links[at]), tuple(jobs[one].name for one in np.flatnonzero(used[:, at]).tolist()))
