@@ -59,5 +59,5 @@ def read_mapping(path: str | os.PathLike[str], machine: Machine | None = None) -
             if form.recognise(file):
                 mapping: Mapping = form.read(file)
                 return mapping
-    kind = kind_of(file.text[:4096].encode())
+    kind = kind_of(file.text[:4096].encode(), "a mapping")
     raise RankFileError(f"{file.name}: expecting a mapping: one of {', '.join(WRITERS)}; got {kind}")

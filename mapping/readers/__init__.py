@@ -16,7 +16,7 @@ from types import ModuleType
 from ...inputs import foreign, guarded
 from ..graph import CommunicationGraph
 from .edges import Edges
-from .text import HEAD_BYTES, GraphFile, GraphFileError
+from .text import HEAD_BYTES, WANTED, GraphFile, GraphFileError
 
 __all__ = ["GraphFileError", "read_edges", "read_graph"]
 
@@ -84,9 +84,9 @@ def read_edges(
         file = GraphFile.open(path, columns, size)
         for name, form in zip(_FORMATS, _formats(), strict=True):
             if form.recognise(file):
-                kind = foreign(file.data[:HEAD_BYTES], ("GraphFileError",)) if name in _LOOSE else ""
+                kind = foreign(file.data[:HEAD_BYTES], ("GraphFileError",), WANTED) if name in _LOOSE else ""
                 if kind:
-                    raise GraphFileError(f"{file.name}: expecting a communication graph, got {kind}")
+                    raise GraphFileError(f"{file.name}: expecting {WANTED}, got {kind}")
                 edges: Edges = form.read(file)
                 if notes is not None:
                     notes += file.notes

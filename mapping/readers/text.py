@@ -16,10 +16,11 @@ from ...errors import TopompiError
 from ...inputs import current_limits, kind_of, read_input
 from ...inputs.sizes import unit_bytes
 
-__all__ = ["BINARY", "LIST", "MATRIX", "MAX_RANKS", "GraphFile", "GraphFileError"]
+__all__ = ["BINARY", "LIST", "MATRIX", "MAX_RANKS", "WANTED", "GraphFile", "GraphFileError"]
 
 MATRIX, LIST = "matrix", "list"  # the two meanings of a table of numbers
 HEAD_BYTES = 4096
+WANTED = "a communication graph"
 LINES_A_LOOK = 4096  # lines between two checks of the time limit
 MAX_VOLUME = 2**63 - 1
 MAX_RANKS = 2**31 - 1  # because MPI's ranks are C ints
@@ -63,7 +64,7 @@ class GraphFile:
         :param size: number of ranks that the caller expects; None if it expects none.
         :raises GraphFileError: if it is missing, empty, damaged, no regular file, or beyond a limit.
         """
-        data = read_input(path, GraphFileError, "a communication graph")
+        data = read_input(path, GraphFileError, WANTED)
         form = columns[0].strip().lower() if len(columns) == 1 else ""
         told = ((), form) if form in (MATRIX, LIST) else (tuple(columns), "")
         return cls(str(path), data.removeprefix(b"\xef\xbb\xbf"), told[0], size, form=told[1])
@@ -81,7 +82,7 @@ class GraphFile:
     @property
     def kind(self) -> str:
         """The apparent kind of the content, in words, for files that no reader recognises."""
-        return kind_of(self.data[:HEAD_BYTES])
+        return kind_of(self.data[:HEAD_BYTES], WANTED)
 
     def lines(
         self, comment: str = "#%", blanks: str | None = None, *, empty: bool = False

@@ -74,5 +74,7 @@ def _outside(schedule: Schedule, places: Places, rows: int) -> Violation | None:
         if row is not None:
             name = f"{BUFFERS[buffer[row]]} of rank {rank[row]}"
             extent = "" if buffer[row] == SCRATCH else f", which has {length[row]}"
+            if not length[row] and buffer[row] == INPUT:
+                extent += "; a rank that forwards reads its output, buffer 1"
             found = Violation(row, f"{verb} blocks {block[row]}:{end[row]} of the {name}{extent}")
     return found

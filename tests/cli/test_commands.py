@@ -12,7 +12,7 @@ import typer
 import topompi
 from docs import commandline
 from tests.support import ROOT, command_line, counts
-from topompi.cli.former import FORMER
+from topompi.cli.former import FORMER, present_spelling
 from topompi.cli.setup.env import variables
 from topompi.mpi.launcher import launch
 
@@ -140,15 +140,55 @@ def test_an_option_with_one_value_is_refused_if_it_is_given_twice(entry):
                 entry.command.make_parser(entry.context()).parse_args(words)
 
 
-@pytest.mark.parametrize("told", FORMER)
+def answers(option):
+    """What each command answers to a former option, by the command's words."""
+    found = {}
+    for entry in commandline.commands("topompi"):
+        try:
+            entry.command.make_parser(entry.context()).parse_args([option, "x"])
+        except Exception as error:  # click's or typer's own classes, whichever brings them
+            if (told := present_spelling(error)) is not None:
+                found[" ".join(entry.words[1:])] = told
+    return found
+
+
+OPTIONS = [told for told in FORMER if " --" in f" {told}"]
+
+
+@pytest.mark.parametrize("told", OPTIONS)
+def test_a_former_option_answers_with_the_present_one_in_the_commands_that_take_that(told):
+    *path, last = told.split()
+    present, given = f"{told} is now {FORMER[told]}", answers(last)
+    of = " ".join(path)
+    assert given.get(of) == present if path else present in given.values()
+    for command, words in given.items():
+        answer = words.partition(" is now ")[2]
+        if answer.startswith("-"):
+            option = answer.partition(" ")[0].rstrip(",")
+            assert not commandline.misnamed(["topompi", *command.split(), option]), (command, words)
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "known"),
+    [
+        ("jobs check", "--links", False),
+        ("jobs replay", "--links", True),
+        ("jobs lanes", "--hop-lanes", False),
+        ("jobs replay", "--hop-lanes", True),
+        ("jobs lanes", "--by-routes", False),
+        ("topology links", "--by-routes", True),
+        ("map", "--eager", False),
+        ("doctor", "--plot", False),
+    ],
+)
+def test_a_command_never_answers_with_a_setting_or_a_word_of_others(command, option, known):
+    assert (command in answers(option)) == known
+
+
+@pytest.mark.parametrize("told", [told for told in FORMER if told not in OPTIONS])
 def test_a_former_spelling_answers_with_the_present_one(told):
     *path, last = told.split()
-    spelt = counts.long_options()
-    if last.startswith("--"):
-        of = " ".join(path)
-        assert of not in spelt.get(last, ()) if path else last not in spelt
-        done = command_line(*(path or ["doctor"]), last, "x")
-    elif last == "SOURCE":
+    if last == "SOURCE":
         done = command_line(*path, "xgft:2,2;1,1", "a", "b", "c")
     else:
         assert told not in counts.commands()

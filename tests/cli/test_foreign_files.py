@@ -12,6 +12,7 @@ import pytest
 from osu_like_bench.compare import main as compare
 from topompi.cli import app
 from topompi.inputs import foreign, in_words, kind_of
+from topompi.inputs.kinds import READ
 from topompi.machine.jobs.errors import JobsError, WorkloadError
 from topompi.mapping.rankfiles import RankFileError
 from topompi.mapping.readers import GraphFileError
@@ -22,6 +23,8 @@ FOREIGN = {
     "PBS accounting": ("PBS", "11/09/2026 23:59:51;E;64.srv;user=ann exec_host=n01/0*4+n02/0*4 end=1415599191\n"),
     "PBS accounting queued": ("PBS", "02/01/2027 00:00:00;Q;9.srv;queue=short\n02/01/2027 00:00:02;S;9.srv;user=ann\n"),
     "lsb.acct": ("LSF", '"JOB_FINISH" "10.1" 1389683139 404717 22025 33882739 8 "ann" "4*n01" 0 0\n'),
+    "lsb.acct without a version": ("LSF", '"JOB_FINISH" 1590970000 101 4 1590969600 1590969610 "ann"\n'),
+    "Grid Engine from second 1000": ("Grid Engine", "all.q:n01:g:u:job:101:sge:0:1000:1010:2000:0:0:990:1.0\n"),
     "lsb.events": ("LSF", '"JOB_START" "10.1" 1389642771 404717 4 0 0 10.3 2 "n01" "n02" "" "" 0 "" 0\n'),
     "Grid Engine": (
         "Grid Engine",
@@ -232,6 +235,41 @@ def test_every_command_names_the_files_of_other_programs_in_one_line(said, numbe
         if code != 1 or FOREIGN[kind][0] not in line or PYTHONS.search(words) or "Traceback" in words:
             wrong.append((kind, code, line[:300]))
     assert not wrong, command
+
+
+# What each command expects of FILE, by which the end of its refusal is chosen; nothing if the refusal lists formats.
+WANTED = {
+    "jobs simulate": "a workload",
+    "jobs check": "running jobs",
+    "jobs allocate": "running jobs",
+    "jobs allocate --closed": "states of nodes",
+    "--hosts": "a list of hosts",
+    "topology show": "",
+    "map": "",
+    "jobs replay": "",
+}
+OF_JOBS = ("PBS accounting", "lsb.acct", "qstat", "bjobs", "condor_q", "HTML", "ibsim", "TAU")
+
+
+@pytest.mark.parametrize("command", WANTED)
+def test_the_command_and_not_the_file_chooses_the_way_out(said, command):
+    for kind in OF_JOBS:
+        words = COMMANDS.get(command, "jobs allocate 2 --topology TOPO --closed FILE")
+        _, told = said(words, head_of(kind))
+        assert FOREIGN[kind][0] in told
+        assert [wanted for wanted, read in READ.items() if read in told] == list(filter(None, [WANTED[command]])), told
+        assert ("start ibsim" in told) == (kind == "ibsim" and command == "topology show")
+        assert ("'src dst bytes'" in told) == (kind == "TAU" and command == "map"), told
+
+
+def test_a_log_that_is_taken_as_swf_names_the_reason_and_the_five_fields(said):
+    for content in ("job,submit,run,nodes\n1,0,600,6\n", "1 2 3\n"):
+        code, told = said("jobs simulate FILE --topology TOPO", content.encode())
+        assert code == 1
+        assert (
+            f"line 1: expecting SWF's 18 fields, or sacct's names with JobID, got {content.split(chr(10))[0]!r}" in told
+        )
+        assert "JobID|Submit|Start|End|NNodes" in told
 
 
 def test_records_of_others_are_named_where_records_are_compared(tmp_path, capsys):

@@ -7,10 +7,12 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from tests.support import ROOT, command_line
+from topompi.schedules.proof import check
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -100,6 +102,14 @@ def test_an_added_algorithm_is_simulated(tmp_path):
     assert "mine:star" in done.stdout
 
 
+def test_the_algorithms_of_the_page_do_what_mpi_defines_from_every_root():
+    found = {}
+    exec(re.search(r"^```python file=mine.py\n(.*?)^```", HOWTO["algorithm"], re.M | re.S)[1], found)
+    for name in ("star", "chain"):
+        for root in range(5):
+            check(found[name](SimpleNamespace(num_ranks=5), root))
+
+
 def _path(folder):
     return os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "120"}
 
@@ -111,7 +121,7 @@ def _path(folder):
         (["topology", "show", "toys:number"], "toys:number: expecting a Fabric or a Discovery, got int"),
         (["topology", "show", "toys:fails"], "toys:fails: KeyError: 'x'"),
         (["topology", "show", "toys:empty"], "toys:empty: empty: no switch found"),
-        (["topology", "show", "nowhere:read"], "nowhere:read: cannot be imported: ModuleNotFoundError: "),
+        (["topology", "show", "nowhere:read"], "nowhere:read: expecting module:function, such as mine:ring"),
         (["map", "-a", "toys:nothing"], "algorithm: toys:nothing: expecting a function 'nothing' in toys, got none"),
         (["map", "-a", "toys:fails"], "toys:fails: KeyError: 'x'"),
         (["map", "-a", "toys:number"], "toys:number: expecting a Mapping, got int"),

@@ -355,7 +355,7 @@ def test_what_is_wrong_with_a_user_s_function_is_one_line(own, kind):
         "own:number": f"own:number: expecting a function that makes one {what}, got int",
         "own:fails": "own:fails: KeyError: 'x'",
         "own:nothing": "own:nothing: expecting a function 'nothing' in own, got none",
-        "nowhere:x": "nowhere:x: cannot be imported: ModuleNotFoundError",
+        "nowhere:x": "nowhere:x: expecting module:function, such as mine:ring",
         "neither nor": f"{kind}: expecting .* or a module:function, got 'neither nor'",
     }
     for name, message in wrong.items():

@@ -71,6 +71,7 @@ def test_the_command_prints_a_host_list_for_slurm_and_reads_sinfo(tmp_path):
     assert len(told["nodes"]) == 4
     assert np.isin(told["nodes"], HOSTS[1::2]).all()
     assert done.stdout == f"{compress(told['nodes'])}\n"
+    assert "other jobs' links are not considered; for that use topompi jobs allocate -p disjoint" in done.stderr
 
 
 def test_without_slurm_the_command_says_what_to_give(monkeypatch):

@@ -53,7 +53,7 @@ def test_a_forced_schedule_has_to_run():
 
 PRINTED = """\
 noise
-topompi: 4 ranks on 1 hosts, topology from hosts only; rank 0's collective calls, median times (calls between two ...)
+topompi: 4 ranks on 1 host, topology from hosts only; rank 0's collective calls, median times (calls between two ...)
 operation  bytes each  calls  bytes  algorithm        predicted  measured  why
 Allgather  8-15        1      8      -                -          -         no rule for it
 Allreduce  8-15        1      8      ring             -          4.1 us    a rule  names it

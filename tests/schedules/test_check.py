@@ -318,6 +318,8 @@ def test_a_block_out_of_range_is_named() -> None:
     schedule = make("linear_gather", 3, blocks=2)
     message = refused(schedule, changed(schedule, 1, source_block=1))
     assert message == "step 0, rank 1 -> rank 0: reads blocks 1:3 of the input of rank 1, which has 2"
+    message = refused(chain(), changed(chain(), 2, source_buffer=INPUT))
+    assert message.endswith("of the input of rank 1, which has 0; a rank that forwards reads its output, buffer 1")
     message = refused(schedule, changed(schedule, 2, destination=1))
     assert message == "step 0, rank 2 -> rank 1: writes blocks 4:6 of the output of rank 1, which has 0"
     message = refused(schedule, changed(schedule, 2, destination_buffer=SCRATCH, destination_block=-1))

@@ -509,12 +509,20 @@ def test_what_the_command_exports_it_reads_back_at_the_same_cost(folder, collect
         (["bcast", "-a", "mine:shifted"], "mine:shifted: collective: expecting bcast, got alltoall"),
         (["bcast", "-a", "mine:number"], "mine:number: expecting a function 'number' in mine, got none"),
         (["bcast", "-a", "mine:nothing"], "mine:nothing: expecting a function 'nothing' in mine, got none"),
-        (["bcast", "-a", "nowhere:f"], "nowhere:f: cannot be imported: ModuleNotFoundError: "),
+        (
+            ["bcast", "-a", "nowhere:f"],
+            "nowhere:f: expecting module:function, such as mine:ring",
+        ),
         (
             ["bcast", "-a", "mine:spread", "--set", "blocks=2"],
             "expecting no blocks, which this algorithm does not take",
         ),
         (["bcast", "-a", "mine:spread", "--set", "soon=2"], "expecting parameters of mine:spread (late), got 'soon'"),
+        (
+            ["bcast", "-a", "./mine.py:spread"],
+            "./mine.py:spread: expecting module:function, such as mine:ring",
+        ),
+        (["bcast", "-a", "mine.py:spread"], "mine.py:spread: expecting module:function, such as mine:ring"),
         (["bcast", "-a", "nowhere.json"], "nowhere.json: cannot be read: No such file"),
         (["bcast", "-a", "star"], "a module:function, or a schedule's file (.json), got 'star'"),
     ],

@@ -190,7 +190,13 @@ def test_jobs_share_the_links_that_the_isolation_of_jobs_finds(picks: list[set[i
     study = study_jobs(routes, jobs)
     found = check(dict(enumerate(held_nodes(jobs, cluster_of(routes)).values())), cluster_of(routes).links)
     assert study.pairs == {(jobs[a].name, jobs[b].name): len(links) for (a, b), links in found.pairs.items()}
-    assert study.links == found.num_links
+    assert study.links == found.num_links == len(study.shared)
+    for name, count in ((job.name, row.shared_links) for job, row in zip(jobs, study.rows, strict=True)):
+        assert sum(name in users for _, users in study.shared) == count
+
+
+def test_without_jobs_no_link_is_shared() -> None:
+    assert study_jobs(load("XGFT(2; 4,4; 1,2)").routes, []).shared == ()
 
 
 @pytest.mark.parametrize(

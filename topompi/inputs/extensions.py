@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 NO_LIBRARY = "expecting an MPI library, got none"
+_WANTED = "expecting module:function, such as mine:ring, with the module in the current directory or installed"
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
@@ -34,10 +35,12 @@ def names_function(name: str) -> bool:
 def imported(name: str) -> Callable[..., Any]:
     """Import the function that ``module:function`` names; the current directory is searched first, as by ``python -m``.
 
-    :raises ValueError: if the module cannot be imported or lacks the function; for the superuser also if other users
-        may write in the current directory, because the module could be theirs.
+    :raises ValueError: if the name has another form, or the module cannot be imported or lacks the function; for the
+        superuser also if other users may write in the current directory, because the module could be theirs.
     """
     module, _, function = name.partition(":")
+    if not names_function(name):
+        raise ValueError(f"{name}: {_WANTED}, got another form")
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         others = intrusion(here, any_owner=True) if os.geteuid() == 0 else ""
@@ -46,6 +49,10 @@ def imported(name: str) -> Callable[..., Any]:
         sys.path.insert(0, here)
     try:
         found: object = getattr(import_module(module), function, None)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+            raise ValueError(f"{name}: {_WANTED}, got no module {module!r}") from error
+        raise ValueError(f"{name}: cannot be imported: {error}") from error
     except Exception as error:  # the module is a user's program, so its import may raise anything
         raise ValueError(f"{name}: cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(found):

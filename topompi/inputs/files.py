@@ -56,7 +56,7 @@ class InputFile:
         if not data.strip():
             raise self.error(f"{self.name}: expecting {self.wanted}, got an empty file")
         if b"\x00" in data:
-            raise self.error(f"{self.name}: expecting text, got {kind_of(data)}")
+            raise self.error(f"{self.name}: expecting text, got {kind_of(data, self.wanted)}")
         return data.decode("utf-8", errors="replace").removeprefix("\ufeff")
 
     def first_bytes(self) -> bytes:
@@ -66,7 +66,7 @@ class InputFile:
 
     def refuse_foreign(self) -> None:
         """Raise ``error`` if another program wrote the input, in a format that no reader with this error reads."""
-        kind = foreign(self.first_bytes(), (self.error.__name__,))
+        kind = foreign(self.first_bytes(), (self.error.__name__,), self.wanted)
         if kind:
             raise self.error(f"{self.name}: expecting {self.wanted}, got {kind}")
 
@@ -116,7 +116,7 @@ def open_inputs(
 
 def kinds_of(inputs: Sequence[InputFile]) -> str:
     """Describe in words the kinds of files that no reader recognised; of many kinds, the three most frequent."""
-    kinds = Counter(kind_of(one.first_bytes()) for one in inputs[:MOST_LOOKED_AT])
+    kinds = Counter(kind_of(one.first_bytes(), one.wanted) for one in inputs[:MOST_LOOKED_AT])
     if len(inputs) < 2:
         return next(iter(kinds), "no file")
     some = "; ".join(f"{count} of {name}" for name, count in kinds.most_common(3))
@@ -155,7 +155,9 @@ def read_text(path: str | os.PathLike[str], error: type[TopompiError], wanted: s
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = data[: problem.start].count(b"\n") + 1
-        raise error(f"{path}:{line}: expecting {wanted} in UTF-8, got {kind_of(data[:HEAD_BYTES])}") from problem
+        raise error(
+            f"{path}:{line}: expecting {wanted} in UTF-8, got {kind_of(data[:HEAD_BYTES], wanted)}"
+        ) from problem
 
 
 def open_begun(

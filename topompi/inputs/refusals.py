@@ -24,10 +24,12 @@ def in_words(error: BaseException) -> str:
     while cause is not None:
         classes.add(type(cause).__name__)
         cause = cause.__cause__
-    kind = foreign(_beginning(words), classes)
+    data = _beginning(words)
+    kind = foreign(data, classes)
     if not kind or kind in words:
         return words
     wanted = words.rpartition(", got ")[0]
+    kind = foreign(data, classes, wanted.rpartition("expecting ")[2])
     return f"{wanted}, got {kind}" if wanted else f"{words}; the file is {kind}"
 
 

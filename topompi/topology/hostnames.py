@@ -24,9 +24,12 @@ def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
     return np.array([fabric.host_names.find(name) for name in names], dtype=np.int32)
 
 
-def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
+def require_hosts(fabric: Fabric, names: Sequence[str], source: str = "") -> IntArray:
     """Host number of each name, shape (names,).
 
+    :param fabric: the fabric.
+    :param names: host names.
+    :param source: name of the fabric in errors; empty for its own name.
     :raises HostError: if names match no host of the fabric; the message contains the first five of these names.
     """
     numbers = find_hosts(fabric, names)
@@ -35,7 +38,7 @@ def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
         some = ", ".join(absent[:5]) + (", ..." if len(absent) > 5 else "")
         example = ", ".join(fabric.hosts[:3])
         raise HostError(
-            f"{fabric.name}: expecting some of its {fabric.num_hosts} hosts ({example}, ...), "
+            f"{source or fabric.name}: expecting some of its {fabric.num_hosts} hosts ({example}, ...), "
             f"but {len(absent)} of {len(names)} are not: {some}"
         )
     return numbers

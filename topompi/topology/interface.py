@@ -103,7 +103,13 @@ class TopologyInterface:
         numbers = find_hosts(routes.fabric, hosts)
         absent = int((numbers < 0).sum())
         if absent and missing == "flat":
-            return cls(f"hosts only: {absent} hosts are not in {source}", hosts, rank_host, None, virtual)
+            return cls(
+                f"hosts only: {absent} host{'s are' if absent > 1 else ' is'} not in {source}",
+                hosts,
+                rank_host,
+                None,
+                virtual,
+            )
         numbers = require_hosts(routes.fabric, hosts)
         current_limits().check("routes", len(hosts) ** 2, routes.fabric.name, RouteError)
         return cls(source, hosts, rank_host, routes.restrict(numbers), virtual)
@@ -135,7 +141,11 @@ class TopologyInterface:
     def describe(self) -> str:
         """One line with the numbers of ranks and hosts, the topology's source, and whether the placement is virtual."""
         placed = "virtual placement, " if self.virtual else ""
-        return f"{placed}{self.num_ranks} ranks on {self.num_hosts} hosts, topology from {self.source}"
+        ranks, hosts = (
+            f"{count} {word}{'s' * (count != 1)}"
+            for count, word in ((self.num_ranks, "rank"), (self.num_hosts, "host"))
+        )
+        return f"{placed}{ranks} on {hosts}, topology from {self.source}"
 
     @cached_property
     def host_routes(self) -> HostRoutes | None:

@@ -96,7 +96,7 @@ def cluster_of(routes: Routes) -> Cluster:
     pods = np.unique(pod[change], return_counts=True)[1]
     steps = _steps(routes, switch[change], first[hosts])
     names = tuple(fabric.hosts[host] for host in hosts.tolist())
-    table = TableRoutes(routes.tables.part(hosts), leaf.astype(np.int32), steps)
+    table = TableRoutes(routes.tables.part(hosts), leaf.astype(np.int32), steps, routes.engine)
     cluster = Cluster.of(fabric.name, np.bincount(leaf), pods, names, table)
     part = np.unique(fabric.switch_component[switch], return_inverse=True)[1].astype(np.int32)
     return replace(cluster, part=part) if part.any() else cluster

@@ -123,7 +123,7 @@ def test_a_factor_of_a_site_is_a_function(tmp_path: Path, monkeypatch):
     assert price(HALF, 9.0, known(0.5), "site_prices:flat").discount == 0
     assert "rise at 0.0625" in refusal(find_factor, "site_prices:rises", error=ColocationError)
     assert "ZeroDivisionError" in refusal(find_factor, "site_prices:fails", error=ColocationError)
-    assert "cannot be imported" in refusal(find_factor, "no_such_place:f", error=ColocationError)
+    assert "got no module 'no_such_place'" in refusal(find_factor, "no_such_place:f", error=ColocationError)
 
 
 def test_cores_are_whole_nodes_and_impossible_runs_are_refused():

@@ -15,17 +15,36 @@ import pytest
 
 from docs.commandline import commands
 from tests.cli.test_options import accepted
-from tests.documents import DOCUMENTS, OTHERS, faults, shown
+from tests.documents import BLOCK, DOCUMENTS, OTHERS, faults, shown
 from tests.support import ROOT
 from topompi.cli.setup.env import OURS
 from topompi.mapping import MAPPERS
 from topompi.mapping.rankfiles import WRITERS
+from topompi.mpi.launcher import FLAGS, VALUES
 
 
 @pytest.mark.parametrize("page", [*DOCUMENTS, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_of_a_page_is_one(page):
     wrong = [f"{line}: {fault}" for line, whole in shown(page) for fault in faults(line, whole)]
     assert not wrong
+
+
+# Options of programs of others that the guides name.
+OTHER_PROGRAMS = {
+    *("--allow-run-as-root", "--oversubscribe", "--mca"),
+    *("--exclude", "--constraint", "--gres", "--reservation", "--exclusive"),
+    *("--yaml", "--show-labels", "--quick"),
+}
+GUIDES = [page for page in DOCUMENTS if "lab" not in page.parts]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_option_that_a_guide_names_is_one_of_some_command(page):
+    entries = [*commands("topompi"), *commands("osu_like_bench")]
+    known = {option for one in entries for each in one.command.get_params(one.context()) for option in each.opts}
+    quoted = re.findall(r"`(--[a-z][^`]*)`", BLOCK.sub("", page.read_text(encoding="utf-8")))
+    named = {word.partition("=")[0] for words in quoted for word in words.split() if word.startswith("--")}
+    assert named <= known | OTHER_PROGRAMS | {*FLAGS, *VALUES, "--version"}
 
 
 @pytest.mark.parametrize(

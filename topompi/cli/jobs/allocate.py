@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +66,7 @@ def allocate(
             machine = cluster_now(report, cluster_name)
         else:
             machine = read_cluster(cluster, nodes, lfts, report, how.rails)
+            machine = machine if cluster.startswith("leaves=") else replace(machine, name=cluster)
         machine = machine if slots is None else machine.with_slots(slots)
     notes: list[str] = []
     jobs = read_running(running, AllocationError, notes, cluster_name) if running is not None else []
@@ -97,6 +99,7 @@ def _show(found: Offer) -> None:
     if found.held_unused:
         screen.print(f"held unused: {listed(found.held_unused)}")
     screen.print(found.why)
+    screen.print(f"routes: {found.routes}")
 
 
 def require_cluster(cluster: str | None, live: bool, how: Reading, lfts: Path | None) -> None:
@@ -131,4 +134,4 @@ def _as_json(found: Offer) -> dict[str, object]:
         answer["slots"] = dict(zip(found.nodes, found.slots, strict=True))
     if found.held_unused:
         answer["held_unused"] = listed(found.held_unused)
-    return answer | {"why": found.why}
+    return answer | {"why": found.why, "routes": found.routes}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,9 @@ import typer
 from numpy.typing import NDArray
 
 from ...errors import SourceError
-from ...inputs.slurm.running import read_running
+from ...inputs.slurm.running import RunningJob, read_running
 from ...machine.jobs import AllocationError, Cluster
+from ...machine.jobs.isolation import TreeRoutes
 from ...machine.jobs.now import held_nodes, node_names, remarks, shared_links
 from ...topology import Report, Routes
 from ...topology.hostnames import find_hosts
@@ -25,6 +27,8 @@ from ..terminal import Limit, console
 from .allocate import ClusterOrSlurm, Count, Live, Slots, require_cluster
 
 __all__ = ["check_command"]
+
+MOST_SHOWN = 4  # shared links that are printed; --json has all
 
 Running = Annotated[
     Path | None, typer.Argument(help="squeue (text, --json, --yaml), CSV (job,hosts), or lines JOB HOSTS.")
@@ -93,25 +97,37 @@ def _show_sharing(
         held = held_nodes(jobs, machine)
         found, names = shared_links(list(held.values()), machine), list(held)
         names_of = node_names(machine)
+        users: dict[int, dict[str, None]] = {}
+        for pair, links in found.pairs.items():
+            for link in links.tolist():
+                users.setdefault(link, {}).update((names[job], None) for job in pair)
+        name_of = TreeRoutes(machine.leaf, machine.pod).name_of
+        shared = [(name_of(link), tuple(users[link])) for link in sorted(users, key=lambda link: -len(users[link]))]
         _tell([*notes, *remarks(jobs, names_of, machine.name, _each(slots, names_of))])
         pairs = {(names[a], names[b]): len(links) for (a, b), links in found.pairs.items()}
         if how.as_json:
-            print(json.dumps({"jobs": len(held), "links": found.num_links, "pairs": _listed(pairs)}))
+            facts = {"jobs": len(held), "links": found.num_links, "pairs": _listed(pairs), "shared": shared}
+            print(json.dumps(facts))
         else:
-            _print_pairs(len(held), pairs, found.num_links)
+            _print_pairs(len(held), pairs, found.num_links, shared)
         return bool(pairs)
     name = cluster or "Slurm's switches"
     with _routes(cluster, lfts, how, cluster_name) as (routes, report):
         report.step("following routes")
         _tell([*notes, *remarks(jobs, routes.fabric.hosts, name, _each(slots, routes.fabric.hosts))])
         jobs = [job for job in jobs if (find_hosts(routes.fabric, job.hosts) >= 0).any()] or jobs
-        study = study_jobs(routes, jobs)
-    facts = {"source": name, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
+        study = study_jobs(routes, jobs, name)
+    facts = {"source": name, "routes": routes.engine, "jobs": len(jobs), "links": study.links, "shared": study.shared}
     rows = [row.as_dict() for row in study.rows]
     heading = f"{name}: {len(rows):,} jobs; {routes.engine}"
     print_rows(heading, {**facts, "pairs": _listed(study.pairs)}, rows, as_json=how.as_json, as_csv=how.as_csv)
     if not (how.as_json or how.as_csv):
-        _print_pairs(len(jobs), study.pairs, study.links)
+        _print_pairs(len(jobs), study.pairs, study.links, study.shared)
+        if study.pairs and running is not None and cluster is not None:
+            tables = () if lfts is None else ("--lfts", str(lfts))
+            named = () if cluster_name is None else ("--cluster-name", cluster_name)
+            words = ("--topology", cluster, *tables, *named, "-p", str(running))
+            print(f"how much slower: {_replay(jobs, max(study.pairs, key=study.pairs.__getitem__), words)}")
     list_findings(report)
     return bool(study.pairs)
 
@@ -145,8 +161,27 @@ def _listed(pairs: Mapping[tuple[str, str], int]) -> list[tuple[str, str, int]]:
     return [(one, other, links) for (one, other), links in pairs.items()]
 
 
-def _print_pairs(jobs: int, pairs: Mapping[tuple[str, str], int], links: int) -> None:
+def _print_pairs(
+    jobs: int, pairs: Mapping[tuple[str, str], int], links: int, shared: Sequence[tuple[str, Sequence[str]]]
+) -> None:
     screen = console()
     for one, other, count in _listed(pairs):
-        screen.print(f"{one} and {other} share {count} link{'s' if count > 1 else ''}")
-    screen.print(f"{jobs} jobs, {len(pairs)} pairs share {links} links")
+        screen.print(f"{one} and {other} share {count} link{'s' * (count != 1)}")
+    for link, users in shared[:MOST_SHOWN]:
+        screen.print(f"  {link}: {', '.join(users)}", soft_wrap=True)
+    if len(shared) > MOST_SHOWN:
+        screen.print(f"  and {len(shared) - MOST_SHOWN:,} more links: see --json")
+    words = f"{jobs} job{'s' * (jobs != 1)}, {len(pairs)} pair{'s' * (len(pairs) != 1)} share{'s' * (len(pairs) == 1)}"
+    screen.print(f"{words} {links} link{'s' * (links != 1)}")
+
+
+def _replay(jobs: Sequence[RunningJob], pair: tuple[str, str], words: Sequence[str]) -> str:
+    """Return the command that simulates two jobs side by side on their nodes, as if they ran an alltoall.
+
+    :param jobs: running jobs.
+    :param pair: names of the two jobs.
+    :param words: options of the command.
+    """
+    sizes = {job.name: len(job.hosts) for job in jobs}
+    specs = [f"{name}=alltoall@ranks={sizes[name]}" for name in pair]
+    return shlex.join(["topompi", "jobs", "replay", *specs, *words])

@@ -251,7 +251,8 @@ def _read(name: str, machine: Machine, graph: CommunicationGraph, place: Place) 
 
 def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, object]:
     """Return the figures of two mappings, with a title, for `topompi.cli.map.table.draw`."""
-    title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
+    hosts = f"{machine.num_hosts:,} host{'s' * (machine.num_hosts != 1)}"
+    title = f"{graph.size:,} ranks on {hosts} ({machine.num_slots:,} slots), {place.source}"
     found = side_by_side(graph, machine, maps, from_topology=not place.tree)
     return {"title": title, "source": place.source, **found}
 

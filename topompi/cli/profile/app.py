@@ -242,7 +242,7 @@ def _draw(
         view = found.view_of(*by)
         check_hosts(found, interface)
         drawn[name] = found.graph(), interface
-        size = f"{interface.num_ranks:,} ranks on {interface.num_hosts:,} hosts"
+        size = f"{interface.num_ranks:,} ranks on {interface.num_hosts:,} host{'s' * (interface.num_hosts != 1)}"
         title = f"{name}: {size} of {cut_middle(bare_name(source), 40)}"
         options = (*drawn[name], view.granularity, view.count, DEFAULT, title)
         for kind in ("histogram", "heat"):

@@ -138,7 +138,8 @@ def _method(name: str) -> str:
     sized = [method for method, spec in CALLS.items() if spec.sized_by is not None or spec.form is Form.ALLTOALL]
     found = next((method for method in CALLS if method.lower() == name.lower()), None)
     if found is None:
-        raise WhyError(f"expecting one of {', '.join(map(str.lower, sized))}, got {name!r}")
+        wanted = f"one of {', '.join(map(str.lower, sized))} (docs/limits.md: non-blocking calls)"
+        raise WhyError(f"expecting {wanted}, got {name!r}")
     if found not in sized:
         raise WhyError(f"{found}: expecting a size that all ranks know, which it has not: native runs by itself")
     return found

@@ -26,6 +26,9 @@ from .partitions import OR_SLURM
 __all__ = ["select"]
 
 POLICIES = ("apart", "bestfit")
+ALONE = (
+    "other jobs' links are not considered; for that use topompi jobs allocate -p disjoint --running FILE (or --slurm)"
+)
 _IDLE = "Idle nodes: a host list, or a file of sinfo or scontrol show nodes; else sinfo is asked."
 _POLICY = "apart: no two nodes that share a link into their leaf switch, if possible; bestfit: the lowest subtree."
 
@@ -44,6 +47,7 @@ def select(
 ) -> None:
     """Choose idle nodes for a job by the routes, for salloc, sbatch and srun: --nodelist=$(topompi slurm select -N 4).
 
+    Links that other jobs use are not considered: topompi jobs allocate -p disjoint (--running FILE or --slurm) does so.
     Exit code 1 if there are too few idle nodes.
     """
     if policy not in POLICIES:
@@ -62,7 +66,7 @@ def select(
     else:
         if found.nodes:
             print(listed(found.nodes))
-        console(to_error=True).print(found.why)
+        console(to_error=True).print(f"{found.why}; {ALONE}" if found.nodes else found.why, soft_wrap=True)
     list_findings(report)
     if not found.nodes:
         raise typer.Exit(1)

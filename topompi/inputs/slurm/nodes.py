@@ -84,10 +84,12 @@ def node_states(
         the file and line.
     """
     found: dict[bool | None, dict[str, None]] = {True: {}, False: {}, None: {}}
-    for hosts, place, closed in (row for text in texts for row in _rows(text, Clusters(cluster))):
+    rows = ((text, row) for text in texts for row in _rows(text, Clusters(cluster)))
+    for source, (hosts, place, closed) in rows:
         try:
             found[closed].update(dict.fromkeys(expand(hosts)))
         except SourceError as problem:
+            source.refuse_foreign()
             raise error(f"{place}: {problem}" if place else str(problem)) from problem
     shut = dict.fromkeys([*found[True], *(host for host in found[None] if host not in found[False])])
     return tuple(host for host in found[False] if host not in shut), tuple(shut)

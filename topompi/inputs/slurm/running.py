@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ...errors import SourceError, TopompiError
+from ..batchhosts import batch_hosts
 from ..files import InputFile, open_inputs
 from ..hostlist import expand
 
@@ -51,7 +52,7 @@ def read_running(
     The file has one of three forms. (1) The output of ``squeue`` (``--json``, ``--yaml``, or a table with JOBID and
     NODELIST); besides running jobs, those that are completing, suspended, stopped or configuring hold nodes. (2) CSV
     with ``job,hosts`` per line; a host list needs no quotes around its commas. (3) Lines with a job and its host list,
-    separated by blanks.
+    separated by blanks. The list may be that of a job of PBS (``exec_host``, ``exec_vnode``) in (2) and (3).
 
     :param path: path of the file, packed or not.
     :param error: class of the error that is raised.
@@ -90,7 +91,7 @@ def jobs_of(
             raise error(f"{place}: expecting each job once, got {name!r} again, first at {places[name]}")
         places[name] = place
         try:
-            hosts = tuple(dict.fromkeys(expand(expression)))
+            hosts = tuple(dict.fromkeys(batch_hosts(expression) or expand(expression)))
         except SourceError as problem:
             raise error(f"{place}: {problem}") from problem
         if hosts:

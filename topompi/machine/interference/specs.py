@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -160,6 +161,9 @@ def _kernel(name: str, options: _Options) -> Trace:
 
 
 def _trace(path: str, options: _Options, partial: bool) -> Trace:
+    if not Path(path).exists():
+        wanted = f"NAME=WHAT, such as {Path(path).name}=alltoall@ranks=4, or the file of a profile or trace"
+        raise InterferenceError(f"{path}: no such file or directory: expecting {wanted}")
     about = {key: options.real(key, 0.0, positive=True) for key in ("flops", "unit") if options.text(key)}
     columns = [options.text("columns")] if options.text("columns") else ()
     iterations = options.whole("iterations", 1)

@@ -105,7 +105,10 @@ class Cluster:
         if match[3]:
             nodes = leaf * int(match[2]) * int(match[3]) if nodes is None else nodes
         if nodes is None:
-            raise JobsError(f"cluster: expecting the number of nodes beside {text!r}, got none")
+            whole = f"leaves={leaf}x{each or 3}x2"
+            raise JobsError(
+                f"cluster: expecting the number of nodes (--nodes 24), or of pods ({whole}), beside {text!r}, got none"
+            )
         return cls.regular(nodes, leaf, each)
 
     def with_slots(self, slots: ArrayLike) -> Cluster:

@@ -35,6 +35,11 @@ class Routes(Protocol):
         """Return the links on the routes from leaves to nodes, shape (leaves, nodes, longest route), padded with -1."""
         ...
 
+    @property
+    def engine(self) -> str:
+        """Origin of the routes, in words."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class TableRoutes:
@@ -45,11 +50,13 @@ class TableRoutes:
     :param steps: links between switches on the route from each leaf to each node in order, shape (leaves, nodes,
         longest route); -1 is padding, after and within a route. If there are alternative routes to a node (LMC), the
         links of all of them.
+    :param engine: origin of the routes, in words.
     """
 
     network: Tables
     leaf: Indices
     steps: Indices
+    engine: str = "unknown"
 
     @property
     def num_links(self) -> int:
@@ -80,6 +87,13 @@ class TreeRoutes:
 
     leaf: Indices
     pod: Indices
+    engine: str = "assumed: one link up and one down for each leaf and each pod"
+
+    def name_of(self, link: int) -> str:
+        """Return the name of a link, numbered as in `links_of`, for example ``leaf 3 up``."""
+        leaves, pods = self._counts
+        kind, at, count = ("leaf", link, leaves) if link < 2 * leaves else ("pod", link - 2 * leaves, pods)
+        return f"{kind} {at % count} {'up' if at < count else 'down'}"
 
     @cached_property
     def _counts(self) -> tuple[int, int]:

@@ -33,6 +33,7 @@ class Offer:
     :param slots: number of slots that it gets on each of these nodes; empty if it gets whole nodes.
     :param held_unused: names of the nodes that the job holds without using them, so that no other job gets them.
     :param shares_with: names of the running jobs with which it can share links.
+    :param routes: origin of the routes on which this rests, in words.
     :param notes: a line per node that several running jobs share, and per running job outside of the cluster.
     """
 
@@ -44,6 +45,7 @@ class Offer:
     slots: tuple[int, ...] = ()
     held_unused: tuple[str, ...] = ()
     shares_with: tuple[str, ...] = ()
+    routes: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -87,15 +89,16 @@ def offer(
     free, leaf, pod = state.free, int(state.leaf_free.max()), int(state.pod_free.max())
     notes = tuple(remarks(running, node_names(cluster), cluster.name, cluster.node_slots))
     if placement is not None:
-        return replace(_found(policy, (free, leaf), cluster, placement, size, jobs), notes=notes)
+        found = _found(policy, (free, leaf), cluster, placement, size, jobs)
+        return replace(found, notes=notes, routes=cluster.links.engine)
     room, most = int(state.room.sum()) if share and isinstance(state, SlotOccupancy) else 0, free
     why = f"{room} slots on {free} nodes are free" if share else f"{free} nodes are free"
     if cluster.part is not None:
         most = int(np.bincount(cluster.part[state.busy == 0], minlength=1).max())
         why += f", at most {most} of them in one of {cluster.part.max() + 1} parts that no links join"
     if most >= size and not share:
-        why += f", up to {leaf} in a leaf and {pod} in a pod: none suit {policy}"
-    return Offer(policy, free, leaf, why, notes=notes)
+        why += f", up to {leaf} in a leaf and {pod} in a pod: none suit {policy}; wait, or take -p bestfit"
+    return Offer(policy, free, leaf, why, notes=notes, routes=cluster.links.engine)
 
 
 def _entries(held: Nodes, counts: Sequence[int], state: Occupancy) -> tuple[Nodes, Nodes | None]:

@@ -88,13 +88,17 @@ def _place(
         names = [_host_in_source(discovery.rank_hosts, rank, str(topology)) for rank in world_ranks]
     elif pretended is None and discovery is not None:
         names = [host_of(discovery.fabric, fact.place.guids) or fact.name for fact in facts]
-    interface = TopologyInterface.place(
-        names,
-        None if discovery is None else discovery.routes,
-        source=words,
-        virtual=pretended is not None,
-        missing="error" if fallback == "error" else "flat",
-    )
+    try:
+        interface = TopologyInterface.place(
+            names,
+            None if discovery is None else discovery.routes,
+            source=words,
+            virtual=pretended is not None,
+            missing="error" if fallback == "error" else "flat",
+        )
+    except HostError as error:
+        way = "" if pretended is not None else "; a virtual placement names the job's hosts: --hosts, or TOPOMPI_HOSTS"
+        raise HostError(f"{error}{way}") from error
     if discovery is not None and interface.routes is not None:
         interface = replace(interface, served=discovery.served)
     if topology is not None and interface.routes is None and fallback == "print":

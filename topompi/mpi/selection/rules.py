@@ -238,7 +238,8 @@ def _algorithm(given: object, methods: frozenset[str], place: str) -> str:
     known = {NATIVE}.union(*(ALGORITHMS.get(CALLS[method].collective, {}) for method in methods))
     name = current_name(given) if isinstance(given, str) else ""
     if name not in known and not any(can_be_cut(CALLS[method].collective, name) for method in methods):
-        raise _refusal(place, f"one of {', '.join(sorted(known))}", given)
+        wanted = f"one of {', '.join(sorted(known))}, or one of your own that schedules.register has registered before"
+        raise _refusal(place, wanted, given)
     return name
 
 

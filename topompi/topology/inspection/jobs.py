@@ -59,25 +59,29 @@ class JobsStudy:
     :param rows: one row per job, in the order of the jobs.
     :param pairs: number of links that both jobs of a pair can use, by the names of the two, in the order of the jobs.
     :param links: number of links that two or more jobs can use.
+    :param shared: display name of each of these links, with the names of its jobs: the link with most jobs comes first,
+        and of those with equally many the one with most routes.
     """
 
     rows: tuple[JobRow, ...]
     pairs: Mapping[tuple[str, str], int]
     links: int
+    shared: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def study_jobs(routes: Routes, jobs: Sequence[RunningJob]) -> JobsStudy:
+def study_jobs(routes: Routes, jobs: Sequence[RunningJob], source: str = "") -> JobsStudy:
     """Find the part of the fabric that each job uses, and the links that jobs share.
 
     A job's links are those on all alternative routes (LMC) between all adapters of its hosts.
 
     :param routes: the routes over the whole fabric.
     :param jobs: jobs that run at the same time.
+    :param source: name of the fabric in errors; empty for its own name.
     :raises HostError: if a job has a host that the fabric does not have.
     Cost: that of ``link_use`` for each job and alternative route; memory for jobs x links bits.
     """
     fabric = routes.fabric
-    numbers = [np.unique(require_hosts(fabric, job.hosts)) for job in jobs]
+    numbers = [np.unique(require_hosts(fabric, job.hosts, source)) for job in jobs]
     uses = [link_use(routes, hosts) for hosts in numbers]
     links = fabric.switch_links
     used = np.zeros((len(jobs), len(links)), dtype=bool)
@@ -96,7 +100,13 @@ def study_jobs(routes: Routes, jobs: Sequence[RunningJob]) -> JobsStudy:
         counts = int(used[number].sum()), int((used[number] & by_many).sum())
         rows.append(_row(job, use, labels, counts, tuple(jobs[at].name for at in others)))
     pairs = {(jobs[a].name, jobs[b].name): int(common[a, b]) for a, b in np.argwhere(np.triu(common, 1)).tolist()}
-    return JobsStudy(tuple(rows), pairs, int(by_many.sum()))
+    load, users = sum((use.routes[links] for use in uses), np.zeros(len(links))), used.sum(axis=0)
+    order = [at for at in np.lexsort((-load, -users)).tolist() if by_many[at]]
+    shared = tuple(
+        (_named(fabric, labels, links[at]), tuple(jobs[one].name for one in np.flatnonzero(used[:, at]).tolist()))
+        for at in order
+    )
+    return JobsStudy(tuple(rows), pairs, int(by_many.sum()), shared)
 
 
 def _row(job: RunningJob, use: LinkUse, labels: list[str], counts: tuple[int, int], others: tuple[str, ...]) -> JobRow:

@@ -121,7 +121,7 @@ def read_runs(path: str | os.PathLike[str]) -> list[Run]:
 
 def _run(where: str, names: list[str], fields: list[str]) -> Run:
     if len(fields) != len(names):
-        raise ColocationError(f"{where}: expecting {len(names)} fields, got {len(fields)}")
+        raise ColocationError(f"{where}: expecting {len(names)} fields with commas between them, got {len(fields)}")
     row = dict(zip(names, fields, strict=True))
     numbers: dict[str, Any] = {}
     for name, kind in (("seconds", float), ("cores", int), ("solo_seconds", float)):

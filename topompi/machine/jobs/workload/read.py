@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ....inputs.kinds import READ
 from ..errors import WorkloadError
 from .batsim import batsim_of_json
 from .sacct import read_sacct, sacct_of_answer
-from .swf import read_swf
+from .swf import FIELDS, read_swf
 from .text import Source, lines, open_log
 from .workload import Workload
 
@@ -40,7 +41,8 @@ def read_workload(
     from .sacctrows import is_sacct
 
     log = open_log(path)
-    first = next((line.strip() for _, line in lines(log) if line.strip() and cluster_heading(line) is None), "")
+    told = ((at, line.strip()) for at, line in lines(log) if line.strip() and cluster_heading(line) is None)
+    number, first = next(told, (1, ""))
     if is_answer(first):
         found = documents(replace(log, error=WorkloadError))
         if not any(isinstance(one.content, dict) and "profiles" in one.content for one in found):
@@ -51,4 +53,7 @@ def read_workload(
         raise WorkloadError(f"{log.name}: expecting a log of sacct beside --cluster-name, got another one")
     if is_answer(first):
         return batsim_of_json(log.name, found[0].content, partial)
+    if first and not first.startswith((";", "#")) and len(first.split()) != FIELDS and not partial:
+        got = f"line {number}: expecting SWF's {FIELDS} fields, or sacct's names with JobID, got {first[:40]!r}"
+        raise WorkloadError(f"{log.name}: {got}: {READ['a workload']}")
     return read_swf(log, cores_per_node, partial)

@@ -139,7 +139,10 @@ def _split(
         if len(words) > len(names) and free:
             words = _divided(words, mark, names, free)
         if len(words) != len(names):
-            yield where, WorkloadError(f"{where}: expecting {len(names)} fields, got {len(words)}")
+            yield (
+                where,
+                WorkloadError(f"{where}: expecting {len(names)} fields with {mark!r} between them, got {len(words)}"),
+            )
         else:
             yield where, dict(zip(names, words, strict=True))
 
