@@ -390,13 +390,14 @@ static int is_agreed(int rank, const char *why, int usual) {
     return lowest == INT_MAX;
 }
 
-static void start(int multiple) {
+/* Start what the first MPI_Init(_thread) has to; `threads` is the level of threads that it gave, or NULL for the least. */
+static void start(const int *threads) {
     int size = 0, rank = 0, usual = 0;
     if (started++ || inside || !know_constants() || !know_more()) return;
     more.Comm_size(mpi.world, &size), more.Comm_rank(mpi.world, &rank);
     if (size < 2) return;
     inside++;
-    const char *why = unsuited(multiple, &usual);
+    const char *why = unsuited(threads && *threads == mpi.multiple, &usual);
     if (!why) why = start_python();
     if (is_agreed(rank, why, usual)) on = is_agreed(rank, start_topompi(), 0);
     owner = getpid();
@@ -478,13 +479,13 @@ COLLECTIVES(OWN)
 
 static int own_Init(W n, W v) {
     int code = LIBRARY(Init, (W, W))(n, v);
-    if (!code) start(0);
+    if (!code) start(NULL);
     return code;
 }
 
 static int own_Init_thread(W n, W v, W required, W provided) {
     int code = LIBRARY(Init_thread, (W, W, W, W))(n, v, required, provided);
-    if (!code) start(provided && *(int *)provided == mpi.multiple);
+    if (!code) start((const int *)provided);
     return code;
 }
 

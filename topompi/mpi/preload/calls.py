@@ -145,7 +145,7 @@ def start(world: int, in_place: int) -> bytes:
     :returns: rows of two 64-bit words: each predefined datatype with its bytes, each predefined operation with -1.
     :raises TopompiError: if the settings are wrong or the topology cannot be read; the same on all ranks.
     """
-    theirs = MPI.COMM_WORLD.handle, int(MPI.IN_PLACE) % 2**64
+    theirs = MPI.COMM_WORLD.handle & MASK, int(MPI.IN_PLACE) % 2**64
     if theirs != (world & MASK, in_place):
         raise TopompiError("expecting the constants of a known MPI library, got others")
     before = [(comm, comm.Get_errhandler()) for comm in (MPI.COMM_WORLD, MPI.COMM_SELF)]
@@ -158,7 +158,7 @@ def start(world: int, in_place: int) -> bytes:
         for comm, handler in before:
             comm.Set_errhandler(handler)
             handler.Free()
-    native = MPI.COMM_WORLD.handle
+    native = MPI.COMM_WORLD.handle & MASK
     _members[native] = _member(begin_world())
     return rows
 

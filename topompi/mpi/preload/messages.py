@@ -32,11 +32,11 @@ def known_handles() -> NDArray[np.int64]:
     rows: dict[int, int] = {}
     for one in map(MPI.__dict__.get, dir(MPI)):
         if isinstance(one, MPI.Datatype) and (size := _size(one)) > 0:
-            rows[one.handle] = size
+            rows[one.handle & MASK] = size
             _know_type(one, size)
         elif isinstance(one, MPI.Op) and one not in (MPI.OP_NULL, MPI.REPLACE, MPI.NO_OP):
-            rows[one.handle] = OPERATION
-            _ops[one.handle] = one
+            rows[one.handle & MASK] = OPERATION
+            _ops[one.handle & MASK] = one
     return np.array(list(rows.items()), dtype=np.int64)
 
 
@@ -49,11 +49,11 @@ def _size(kind: MPI.Datatype) -> int:
 
 
 def _know_type(kind: MPI.Datatype, size: int) -> None:
-    _types[kind.handle] = kind
+    _types[kind.handle & MASK] = kind
     if len(kind.typechar) == 1 and kind.typechar in NUMBERS:
         item: np.dtype[Any] = np.dtype(kind.typestr)
         if item.itemsize == size == kind.extent:
-            _items[kind.handle] = item
+            _items[kind.handle & MASK] = item
 
 
 def datatype(handle: int) -> MPI.Datatype:

@@ -1,0 +1,77 @@
+/* Does what its argument names: misuses of MPI, and what programs do around it. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int rank;
+static double in[4], out[4];
+
+static void reduce(void) { MPI_Allreduce(in, out, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
+
+static void say(const char *what, int code) {
+    int kind = -1;
+    if (code >= 0) MPI_Error_class(code, &kind);
+    printf("rank %d: %s: %s\n", rank, what, kind == MPI_SUCCESS ? "done" : kind == MPI_ERR_ROOT ? "root" : kind == MPI_ERR_COUNT ? "count" : "?");
+}
+
+static int handled;
+static void handler(MPI_Comm *comm, int *code, ...) { (void)comm, (void)code, handled++; }
+
+/* Errors come back as the communicator's handler has it, and a call after them works. */
+static void returned(void) {
+    MPI_Errhandler own;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    say("a wrong root", MPI_Bcast(in, 4, MPI_DOUBLE, 99, MPI_COMM_WORLD));
+    say("a wrong count", MPI_Allreduce(in, out, -1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    MPI_Comm_create_errhandler(handler, &own);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
+    say("a wrong root", MPI_Gather(in, 1, MPI_DOUBLE, out, 1, MPI_DOUBLE, -3, MPI_COMM_WORLD));
+    printf("rank %d: the handler ran %d times\n", rank, handled);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    reduce();
+}
+
+static int status_of(pid_t child) {
+    int status;
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+static void forks(void) {
+    reduce();
+    pid_t child = fork();
+    if (!child) _exit(3);
+    int plain = status_of(child);
+    child = fork();
+    if (!child) execlp("sh", "sh", "-c", "exit 4", NULL), _exit(1);
+    printf("rank %d: %d %d\n", rank, plain, status_of(child));
+    reduce();
+}
+
+int main(int argc, char **argv) {
+    const char *what = argv[1];
+    int provided;
+    if (!strcmp(what, "executes itself")) execl(argv[0], argv[0], "nothing", NULL);
+    if (!strcmp(what, "threads")) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    else MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int i = 0; i < 4; i++) in[i] = rank + i;
+    if (!strcmp(what, "wrong root")) MPI_Bcast(in, 4, MPI_DOUBLE, 99, MPI_COMM_WORLD);
+    if (!strcmp(what, "wrong count")) MPI_Bcast(in, -1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    if (!strcmp(what, "no communicator")) MPI_Bcast(in, 4, MPI_DOUBLE, 0, MPI_COMM_NULL);
+    if (!strcmp(what, "initialised twice")) MPI_Init(&argc, &argv);
+    if (!strcmp(what, "aborted")) MPI_Abort(MPI_COMM_WORLD, 7);
+    if (!strcmp(what, "errors returned")) returned();
+    if (!strcmp(what, "forks")) forks();
+    reduce();
+    if (!strcmp(what, "exits")) exit(5);
+    if (!strcmp(what, "crashes")) *(volatile int *)8 = 1;
+    if (!strcmp(what, "not finalised")) return 0;
+    MPI_Finalize();
+    printf("rank %d: %g\n", rank, out[3]);
+    return 0;
+}
