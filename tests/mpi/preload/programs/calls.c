@@ -108,7 +108,7 @@ static void all(MPI_Comm c, const char *name) {
     rooted(c, 0);
     if (size > 1) rooted(c, size - 1);
     symmetric(c);
-    with_types(c);
+    if (items) with_types(c); /* MPICH waits forever for an item of no bytes beside no item */
     free(in), free(out);
     MPI_Reduce(sums, total, MOST_CALLS, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     if (world_rank) return;
@@ -128,28 +128,35 @@ static void between_groups(void) {
     MPI_Comm_free(&half);
 }
 
-int main(int argc, char **argv) {
-    static const int sizes[] = {0, 1, 30, 3000};
+static void on_others(void) { /* each is freed, and its handle may come again, for other ranks in another order */
+    MPI_Comm copy, reversed, alone, grid;
     int dims[2] = {0, 0}, wrap[2] = {0, 0};
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    all(copy, "dup");
+    MPI_Comm_split(copy, world_rank / 3, -world_rank, &reversed);
+    MPI_Comm_free(&copy);
+    all(reversed, "split");
+    MPI_Comm_free(&reversed);
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank, 0, &alone);
+    all(alone, "alone");
+    MPI_Comm_free(&alone);
+    MPI_Dims_create(world_size, 2, dims);
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, wrap, 0, &grid);
+    all(grid, "grid");
+    MPI_Comm_free(&grid);
+}
+
+int main(int argc, char **argv) {
+    static const int sizes[] = {0, 30, 3000};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank), MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-    MPI_Dims_create(world_size, 2, dims);
-    for (int i = 0; i < 4; i++) {
-        MPI_Comm copy, reversed, alone, grid;
+    for (int i = 0; i < 3; i++) {
         items = sizes[i];
         all(MPI_COMM_WORLD, "world");
-        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-        all(copy, "dup");
-        MPI_Comm_split(copy, world_rank / 3, -world_rank, &reversed);
-        all(reversed, "split");
-        MPI_Comm_free(&copy);
-        MPI_Comm_split(MPI_COMM_WORLD, world_rank, 0, &alone);
-        all(alone, "alone");
-        MPI_Comm_free(&reversed);
-        MPI_Cart_create(MPI_COMM_WORLD, 2, dims, wrap, 0, &grid);
-        all(grid, "grid");
-        MPI_Comm_free(&grid), MPI_Comm_free(&alone);
+        if (i == 1) on_others();
     }
+    items = 1;
+    on_others();
     between_groups();
     MPI_Finalize();
     return 0;
