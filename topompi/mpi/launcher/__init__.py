@@ -10,8 +10,6 @@ from typing import NoReturn
 
 from ...inputs.extensions import NO_LIBRARY, library_hint
 from ...visible import visible
-from ..preload.launching import compiled_program
-from ..preload.launching import start as start_compiled
 from .program import outside, run
 from .replacing import Replacing
 
@@ -42,16 +40,19 @@ def program_of(arguments: Sequence[str]) -> str:
     return "" if not rest or (rest[0].startswith("-") and rest[0] not in PROGRAMS) else rest[0]
 
 
-def start(arguments: Sequence[str]) -> None:
+def start(arguments: list[str]) -> None:
     """Launch the program that ``topompi run`` names; print the usage if it names none.
 
     :param arguments: the words after ``run``.
     """
+    if arguments[:1] in (["--help"], ["-h"]):
+        print(USAGE)
+        return
     program = program_of(arguments)
     if not program:
-        told = not arguments or arguments[0] in ("--help", "-h")
-        print(USAGE if told else f"topompi: expecting a program, got {visible(arguments[0])}", file=sys.stderr)
-        sys.exit(0 if told and arguments else 1)
+        _leave(f"run: expecting a program, got {visible(' '.join(arguments)) or 'none'}", 1)
+    from ..preload.launching import compiled_program  # imported where it is used, because commands pass here, too
+
     if program not in PROGRAMS and not os.path.exists(program) and not compiled_program(program):
         _leave(f"{visible(program)}: no such file", 1)
     launch(arguments)
@@ -68,10 +69,8 @@ def launch(arguments: Sequence[str]) -> None:
     if rest[0] in ("-m", "-c") and len(rest) < 2:
         _leave(f"expecting an argument after {rest[0]}", 1)
     os.environ.update(settings)
-    if rest[0] not in PROGRAMS and (path := compiled_program(rest[0])):
-        if os.environ.get("TOPOMPI_MAP"):
-            _leave(f"--map: expecting a Python program, whose ranks can be re-ordered, got {visible(rest[0])}", 1)
-        start_compiled(path, rest)
+    if rest[0] not in PROGRAMS:
+        _start_compiled(rest)
     if find_spec("mpi4py") is None:
         _leave(library_hint("mpi4py is not installed"), 1)
     replacing = Replacing(lambda why, speaks: _leave(why, 1, speaks))
@@ -91,6 +90,16 @@ def launch(arguments: Sequence[str]) -> None:
         raise SystemExit(status) from None
     finally:
         replacing.close(joint=sound)  # a rank that failed ends all ranks, and must not wait for them
+
+
+def _start_compiled(words: Sequence[str]) -> None:
+    """Replace this process by the program of a command line, if the program is compiled."""
+    from ..preload import launching
+
+    if path := launching.compiled_program(words[0]):
+        if os.environ.get("TOPOMPI_MAP"):
+            _leave(f"--map: expecting a Python program, whose ranks can be re-ordered, got {visible(words[0])}", 1)
+        launching.start(path, words)
 
 
 def _abort_at_exit(status: int) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...errors import TopompiError
 
-__all__ = ["MAGIC", "ElfError", "ElfFile", "elf_file", "read_elf"]
+__all__ = ["ElfError", "ElfFile", "elf_file", "is_elf", "read_elf"]
 
 Bytes = bytes | mmap.mmap
 MAGIC = b"\x7fELF"
@@ -40,6 +40,15 @@ class _Segment(NamedTuple):
     offset: int
     address: int
     size: int
+
+
+def is_elf(path: str | os.PathLike[str]) -> bool:
+    """Whether a file can be read, and begins as an ELF file."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except (OSError, ValueError):
+        return False
 
 
 def elf_file(path: str | os.PathLike[str]) -> ElfFile:

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from ...errors import TopompiError
 from ...visible import visible
-from .elf import MAGIC, ElfFile, elf_file
+from .elf import ElfFile, elf_file, is_elf
 
 __all__ = ["PROCESS", "compiled_program", "preloaded", "refusal", "start"]
 
@@ -28,11 +28,7 @@ def compiled_program(name: str) -> str:
     :param name: a path, or a name to be looked for on the ``PATH``.
     """
     path = name if os.path.exists(name) else shutil.which(name) or ""
-    try:
-        with open(path, "rb") as file:
-            return path if file.read(len(MAGIC)) == MAGIC else ""
-    except (OSError, ValueError):
-        return ""
+    return path if path and is_elf(path) else ""
 
 
 def start(path: str, arguments: Sequence[str]) -> NoReturn:
