@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 
 from tests.mpi.preload.jobs import NATIVE, OURS, PLACED, compiled, job
+from topompi.mpi.preload import launching
 
 FORCED = {
     **dict.fromkeys(("bcast", "gather", "scatter", "reduce"), "binomial"),
@@ -83,10 +84,10 @@ def ended(done):
     "what",
     [
         *("errors returned", "wrong root", "wrong count", "no communicator", "initialised twice", "aborted"),
-        *("forks", "exits", "crashes", "not finalised", "executes itself"),
+        *("forks", "exits", "crashes", "not finalised", "executes itself", "looks around", "makes many"),
     ],
 )
-def test_misuses_end_as_natively(misuse, rules, what):
+def test_misuses_and_unusual_programs_end_as_natively(misuse, rules, what):
     ours = job(2, *OURS, *PLACED, "--rules", rules, misuse, what)
     assert ended(ours) == ended(job(2, *NATIVE, misuse, what)), ours.stderr[-2000:]
     assert "topompi" not in ours.stderr
@@ -125,6 +126,25 @@ def test_programs_with_threads_or_a_python_are_left_alone_which_verbose_tells(mi
     assert "0: 7\n" in done.stdout
     reason = {"threads": "the program asked for MPI_THREAD_MULTIPLE", "Python": "the program runs Python itself"}[what]
     assert done.stderr.count(f"topompi: the MPI library runs all collectives: rank 0: {reason}\n") == 1
+
+
+def test_a_program_may_end_its_own_libpython_which_topompi_has_started(folder, rules):
+    python = launching.preloaded({})["TOPOMPI_PRELOAD"]
+    if not python.startswith("/"):
+        pytest.skip(python)
+    program = compiled(folder, "python.c", python, f"-Wl,-rpath,{os.path.dirname(python)}")
+    done = job(2, *OURS, "--verbose", *PLACED, "--rules", rules, program)
+    assert ended(done) == (0, ["rank 0: 1"]), done.stderr
+    assert re.search(r"^Allreduce .* ring ", done.stderr, re.MULTILINE)
+
+
+def test_a_program_with_another_python_is_left_alone_with_a_line(folder):
+    done = job(2, *OURS, *PLACED, compiled(folder, "python.c", "-DOTHER_VERSION", "-rdynamic"))
+    assert ended(done) == (0, ["rank 0: 1"])
+    line = (
+        "topompi: the MPI library runs all collectives: rank 0: the program has Python 3.5, and topompi another one\n"
+    )
+    assert done.stderr.count(line) == 1, done.stderr
 
 
 def test_a_tool_behind_topompi_sees_each_call_of_the_program_once(folder, misuse, rules):

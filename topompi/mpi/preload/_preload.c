@@ -238,9 +238,11 @@ static struct comm *enter(W handle, int size, uint64_t native) {
 
 static void forget_entry(struct comm *c) {
     struct index *in = comms;
-    size_t i = mixed(c->handle) & (in->places - 1);
-    while (in->at[i] != c) i = (i + 1) & (in->places - 1);
+    size_t last = in->places - 1, i = mixed(c->handle) & last;
+    while (in->at[i] != c) i = (i + 1) & last;
     atomic_store_explicit(&in->at[i], &gone, memory_order_release);
+    for (int ends = !in->at[(i + 1) & last]; ends && in->at[i] == &gone; i = (i - 1) & last) /* nothing stands behind them */
+        in->used--, atomic_store_explicit(&in->at[i], NULL, memory_order_release);
     atomic_store_explicit(&c->handle, 0, memory_order_relaxed); /* no library has this handle: `latest` cannot match */
     c->next = spare, spare = c;
 }
@@ -286,7 +288,7 @@ static const struct { void *where; const char *name; } FUNCTIONS[] = {
     {&py.Print, "PyErr_Print"}, {&py.Release, "PyGILState_Release"}, {&py.Fetch, "PyErr_Fetch"},
     {&py.DecodeLocale, "Py_DecodeLocale"}, {&py.IsInitialized, "Py_IsInitialized"},
     {&py.Ensure, "PyGILState_Ensure"}, {&py.BytesAndSize, "PyBytes_AsStringAndSize"},
-    {&py.AsLongLong, "PyLong_AsLongLong"}, {&py.GetVersion, "Py_GetVersion"}, {&py.AsUTF8, "PyUnicode_AsUTF8"},
+    {&py.AsLongLong, "PyLong_AsLongLong"}, {&py.AsUTF8, "PyUnicode_AsUTF8"},
     {&py.SaveThread, "PyEval_SaveThread"}, {&py.ThisThreadState, "PyGILState_GetThisThreadState"},
     {&py.Import, "PyImport_ImportModule"}, {&py.GetAttr, "PyObject_GetAttrString"}, {&py.Str, "PyObject_Str"},
     {&py.Call, "PyObject_CallFunction"}};
@@ -338,14 +340,16 @@ static const char *find_python(void) {
     if (!file || *file != '/') return because("%s", file && *file ? file : "no libpython is named by TOPOMPI_PRELOAD");
     if (!dlsym(RTLD_DEFAULT, "Py_IsInitialized") && !(from = dlopen(file, RTLD_NOW | RTLD_GLOBAL)))
         return because("%s", dlerror());
+    int major = 0, minor = 0;
+    char version[24], wanted[48];
+    if (!(*(void **)&py.GetVersion = dlsym(from, "Py_GetVersion"))) return "the program has a libpython without a version";
+    sscanf(py.GetVersion(), "%d.%d", &major, &minor);
+    snprintf(version, sizeof version, "%d.%d", major, minor);
+    snprintf(wanted, sizeof wanted, "/libpython%s.so", version);
+    if (!strstr(file, wanted)) return because("the program has Python %s, and topompi another one", version);
     for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
         if (!(*(void **)FUNCTIONS[i].where = dlsym(from, FUNCTIONS[i].name)))
-            return because("the program's libpython has no %s", FUNCTIONS[i].name);
-    int major = 0, minor = 0;
-    char wanted[32];
-    sscanf(py.GetVersion(), "%d.%d", &major, &minor);
-    snprintf(wanted, sizeof wanted, "/libpython%d.%d.so", major, minor);
-    if (!strstr(file, wanted)) return because("the program has a libpython of version %.8s, and topompi another", py.GetVersion());
+            return because("libpython has no %s", FUNCTIONS[i].name);
     return NULL;
 }
 

@@ -1,5 +1,8 @@
 /* Does what its argument names: misuses of MPI, and what programs do around it. */
+#include <dirent.h>
+#include <locale.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +56,37 @@ static void forks(void) {
     reduce();
 }
 
+/* What Python's start could change for the program. */
+static void looks_around(void) {
+    struct sigaction broken, interrupted;
+    int tasks = 0;
+    DIR *folder = opendir("/proc/self/task");
+    while (readdir(folder)) tasks++;
+    sigaction(SIGPIPE, NULL, &broken), sigaction(SIGINT, NULL, &interrupted);
+    const char *threads = getenv("OPENBLAS_NUM_THREADS"), *library = getenv("MPI4PY_LIBMPI");
+    if (rank) return;
+    printf("rank 0: %s %d %s %s\n", setlocale(LC_CTYPE, NULL), tasks, threads ? threads : "-", library ? library : "-");
+    printf("rank 0: %d %d\n", broken.sa_handler == SIG_DFL, interrupted.sa_handler == SIG_DFL);
+}
+
+/* More communicators at once than any table begins with, freed in another order than they were made. */
+static void makes_many(void) {
+    enum { MANY = 150 };
+    MPI_Comm made[MANY];
+    long sum = 0;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MANY; i++) MPI_Comm_split(MPI_COMM_WORLD, 0, i % 2 ? rank : -rank, &made[i]);
+        for (int i = 0; i < MANY; i++) {
+            int place, first;
+            MPI_Comm_rank(made[i], &place);
+            MPI_Scan(&place, &first, 1, MPI_INT, MPI_SUM, made[i]);
+            sum += first + i * (rank + 1);
+        }
+        for (int i = 0; i < MANY; i++) MPI_Comm_free(&made[(i * 7 + round) % MANY]);
+    }
+    if (!rank) printf("rank 0: %ld\n", sum);
+}
+
 int main(int argc, char **argv) {
     const char *what = argv[1];
     int provided;
@@ -69,6 +103,8 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "aborted")) MPI_Abort(MPI_COMM_WORLD, 7);
     if (!strcmp(what, "errors returned")) returned();
     if (!strcmp(what, "forks")) forks();
+    if (!strcmp(what, "looks around")) looks_around();
+    if (!strcmp(what, "makes many")) makes_many();
     reduce();
     if (!strcmp(what, "exits")) exit(5);
     if (!strcmp(what, "crashes")) *(volatile int *)8 = 1;
