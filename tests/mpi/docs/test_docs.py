@@ -33,6 +33,7 @@ def test_every_command_of_a_page_is_one(page):
     [
         ("topompi topology shew FILE", "expecting a command of topompi"),
         ("topompi topology show FILE --hots n1", "topompi topology show: No such option: --hots"),
+        ("mpirun -n 2 topompi run --mapp x ./app", "expecting a command of topompi"),
         ("topompi topology show", "expecting source, got none"),
         ("mpirun -n 2 python -m topompi tune bcast -m", "topompi tune: Option '-m' requires"),
         ("topompi why alltoall 64K 2 --topology x", "expecting no further words, got ['2']"),

@@ -103,11 +103,10 @@ def _shared_python() -> str:
 
     The library prints it, because then all ranks know that one has no Python, whichever host it is on.
     """
-    folders = (sysconfig.get_config_var("LIBDIR"), os.path.join(sys.base_prefix, "lib"))
-    names = (sysconfig.get_config_var("INSTSONAME"), sysconfig.get_config_var("LDLIBRARY"))
-    for folder in filter(None, folders):
-        for name in names:
-            if name and ".so" in name and os.path.exists(path := os.path.join(folder, name)):
-                return path
+    folders: tuple[str | None, ...] = (sysconfig.get_config_var("LIBDIR"), os.path.join(sys.base_prefix, "lib"))
+    names: tuple[str | None, ...] = tuple(map(sysconfig.get_config_var, ("INSTSONAME", "LDLIBRARY")))
+    paths = (os.path.join(folder, name) for folder in folders if folder for name in names if name and ".so" in name)
+    if (path := next(filter(os.path.exists, paths), None)) is not None:
+        return path
     version = sysconfig.get_python_version()
     return f"Python {version} of {sys.base_prefix} has no shared library, libpython{version}.so"
