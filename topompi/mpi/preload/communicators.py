@@ -53,7 +53,7 @@ def returning_errors() -> None:
 
 def communicator_of(handle: int) -> Handle:
     """Topompi's communicator for a handle of the program's, which is an intracommunicator. Local."""
-    comm: Handle = Intracomm(MPI.Intracomm.fromhandle(handle))
+    comm: Handle = bare(Intracomm, MPI.Intracomm.fromhandle(handle))
     return comm
 
 

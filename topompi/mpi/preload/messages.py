@@ -78,7 +78,7 @@ def integers(address: int, number: int) -> NDArray[np.int32]:
     """
     if not address:
         raise ValueError("expecting the address of counts, got none")
-    return np.frombuffer(MPI.buffer.fromaddress(address, 4 * number), np.int32).copy()
+    return np.frombuffer(_view(address, 4 * number), np.int32).copy()
 
 
 def message(address: int, count: int, handle: int, blocks: int = 1, *, of_all: bool = False) -> Any:
@@ -108,9 +108,13 @@ def _message(key: tuple[int, int, int], blocks: int, of_all: bool) -> Any:
         return [_memory(address, number * _step(kind)), number if of_all else number // blocks, kind]
     if len(_arrays) >= MOST:
         _arrays.clear()
-    made: NDArray[Any] = np.ndarray(number, item, MPI.buffer.fromaddress(address, number * item.itemsize))
+    made: NDArray[Any] = np.ndarray(number, item, _view(address, number * item.itemsize))
     _arrays[key] = made
     return made
+
+
+def _view(address: int, nbytes: int) -> memoryview:
+    return memoryview(MPI.buffer.fromaddress(address, nbytes))  # type: ignore[arg-type]  # typed from Python 3.12 on
 
 
 def _step(kind: MPI.Datatype) -> int:
@@ -151,7 +155,7 @@ def typed(address: int, counts: int, displacements: int, handles: int, ranks: in
     if address == IN_PLACE:
         return MPI.IN_PLACE
     items, places = _counts(counts, displacements, ranks)
-    words = np.frombuffer(MPI.buffer.fromaddress(handles, WIDTH * ranks), f"u{WIDTH}").tolist()
+    words = np.frombuffer(_view(handles, WIDTH * ranks), f"u{WIDTH}").tolist()
     kinds = [datatype(word) for word in words]
     ends = places + items.astype(np.int64) * [_step(kind) for kind in kinds]
     return [_memory(address, max(0, int(ends.max()))), (items, places), kinds]
