@@ -94,6 +94,12 @@ def test_misuses_and_unusual_programs_end_as_natively(misuse, rules, what):
     assert "Traceback" not in ours.stderr
 
 
+def test_a_communicator_with_a_process_that_runs_without_topompi_is_the_librarys(misuse, rules):
+    ways = {"OMPI_MCA_btl": "self,sm,tcp"}  # between jobs Open MPI shares no memory
+    done = job(2, *OURS, *PLACED, "--rules", rules, misuse, "spawns", **ways)
+    assert (done.returncode, done.stdout.count("3 together")) == (0, 2), done.stderr
+
+
 def test_one_rank_that_cannot_import_topompi_leaves_all_to_the_library_and_says_why(calls, natively, rules, tmp_path):
     (tmp_path / "numpy.py").write_text("raise ImportError('numpy is broken here')\n")
     code = (

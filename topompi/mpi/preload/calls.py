@@ -180,7 +180,10 @@ def call(number: int, handle: int, nbytes: int, predefined: int, words: Words) -
     """
     one = _members.get(handle)
     if one is None:
-        one = _members[handle] = _member(communicator_of(handle))
+        comm = communicator_of(handle)
+        if comm is None:
+            return LIBRARY_RUNS | ALL_IS_NATIVE
+        one = _members[handle] = _member(comm)
     name = NAMES[number]
     arguments_of, root = _CALLS[name]
     try:

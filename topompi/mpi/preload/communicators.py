@@ -6,7 +6,8 @@ from enum import Enum, auto
 
 from mpi4py import MPI
 
-from ..communicator.handle import Handle, bare, calls_of, kept_of
+from ..communicator.derived import adopt
+from ..communicator.handle import Handle, bare, calls_of, kept_of, launched
 from ..communicator.kinds import Intracomm
 from ..communicator.state import begin, working
 from ..dispatch.choosing import choose
@@ -51,9 +52,18 @@ def returning_errors() -> None:
     alone()
 
 
-def communicator_of(handle: int) -> Handle:
-    """Topompi's communicator for a handle of the program's, which is an intracommunicator. Local."""
-    comm: Handle = bare(Intracomm, MPI.Intracomm.fromhandle(handle))
+def communicator_of(handle: int) -> Handle | None:
+    """Topompi's communicator for a handle of the program's, with its ranks' part of the world's topology. Local.
+
+    The result is None if a rank is not in MPI.COMM_WORLD: its process may run without topompi.
+
+    :param handle: an intracommunicator.
+    """
+    native, world = MPI.Intracomm.fromhandle(handle), launched()
+    family = None if world is None else kept_of(world).family
+    if family is None or not isinstance(native, MPI.Intracomm) or not family.covers(native):
+        return None
+    comm: Handle = adopt(native, world)
     return comm
 
 
@@ -66,14 +76,14 @@ def native_for_good(comm: Handle, name: str, nbytes: int | None) -> Extent:
     :param name: name of mpi4py's method.
     :param nbytes: size of the call in bytes; None if it has no class of sizes, or an operation of the program's.
     """
-    kept = kept_of(comm)
-    if kept.held is None or kept.checks or any(_watched):
+    kept, known = kept_of(comm), kept_of(comm).bequest
+    if kept.checks or any(_watched):
         return Extent.NONE
     if calls_of(comm).all:
         return Extent.COMMUNICATOR
-    if kept.held.common.leaves(name):
+    if known is not None and known.common is not None and known.common.leaves(name):
         return Extent.METHOD
-    choice = None if nbytes is None else kept.held.choice_of(name, nbytes)
+    choice = None if nbytes is None or kept.held is None else kept.held.choice_of(name, nbytes)
     return Extent.NONE if choice is None or choice.algorithm != NATIVE or choice.trial is not None else Extent.CLASS
 
 

@@ -56,6 +56,20 @@ static void forks(void) {
     reduce();
 }
 
+/* A communicator with processes that run without topompi. */
+static void spawns(char *program) {
+    char *arguments[] = {"spawned", NULL};
+    MPI_Comm children, all;
+    int one = 1, sum = 0;
+    MPI_Comm_get_parent(&children);
+    if (children == MPI_COMM_NULL)
+        MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    MPI_Intercomm_merge(children, 0, &all);
+    for (int i = 0; i < 3; i++) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
+    if (!rank) printf("rank 0: %d together\n", sum), fflush(stdout);
+    MPI_Comm_free(&all), MPI_Comm_disconnect(&children);
+}
+
 /* What Python's start could change for the program. */
 static void looks_around(void) {
     struct sigaction broken, interrupted;
@@ -103,6 +117,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "aborted")) MPI_Abort(MPI_COMM_WORLD, 7);
     if (!strcmp(what, "errors returned")) returned();
     if (!strcmp(what, "forks")) forks();
+    if (strstr(what, "spawn")) spawns(argv[0]);
     if (!strcmp(what, "looks around")) looks_around();
     if (!strcmp(what, "makes many")) makes_many();
     reduce();
