@@ -63,7 +63,7 @@ def test_a_program_computes_the_same_by_planned_algorithms_which_run_every_kind_
     [
         (5, "rules"),
         (4, "default"),
-        (4, "trials"),
+        pytest.param(4, "trials", marks=pytest.mark.long),
         pytest.param(5, "default", marks=pytest.mark.long),
         pytest.param(5, "trials", marks=pytest.mark.long),
     ],
