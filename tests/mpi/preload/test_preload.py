@@ -134,11 +134,12 @@ def test_programs_with_threads_or_a_python_are_left_alone_which_verbose_tells(mi
     assert done.stderr.count(f"topompi: the MPI library runs all collectives: rank 0: {reason}\n") == 1
 
 
-def test_a_program_may_end_its_own_libpython_which_topompi_has_started(folder, rules):
+@pytest.mark.parametrize("use", ["ENDS", "STARTS"])
+def test_a_program_may_start_or_end_its_own_libpython_which_topompi_has_started(folder, rules, use):
     python = launching.preloaded({})["TOPOMPI_PRELOAD"]
     if not python.startswith("/"):
         pytest.skip(python)
-    program = compiled(folder, "python.c", python, f"-Wl,-rpath,{os.path.dirname(python)}")
+    program = compiled(folder, "python.c", f"-D{use}", python, f"-Wl,-rpath,{os.path.dirname(python)}")
     done = job(2, *OURS, "--verbose", *PLACED, "--rules", rules, program)
     assert ended(done) == (0, ["rank 0: 1"]), done.stderr
     assert re.search(r"^Allreduce .* ring ", done.stderr, re.MULTILINE)

@@ -555,10 +555,28 @@ static int own_Comm_disconnect(W c) {
 COLLECTIVES(DEFINE)
 OTHERS(DEFINE)
 
-/* A program with a libpython that ends it after MPI_Finalize, without Python's lock, must not end the one started here. */
+/* A program with a libpython may start it: it finds the Python that runs, and gets its lock, which it expects to hold. It
+   may end it after MPI_Finalize, even without the lock, as LAMMPS does: the Python that was started here stays. */
+HOT int locked, lock_state;
+
+void Py_InitializeEx(int handles_signals) {
+    void (*next)(int) = NULL;
+    if (python_runs) {
+        if (!locked++) lock_state = py.Ensure();
+        return;
+    }
+    *(void **)&next = dlsym(RTLD_NEXT, "Py_InitializeEx");
+    if (next) next(handles_signals);
+}
+
+void Py_Initialize(void) { Py_InitializeEx(1); }
+
 int Py_FinalizeEx(void) {
     int (*next)(void) = NULL;
-    if (python_runs) return 0;
+    if (python_runs) {
+        if (locked) locked = 0, py.Release(lock_state);
+        return 0;
+    }
     *(void **)&next = dlsym(RTLD_NEXT, "Py_FinalizeEx");
     return next ? next() : -1;
 }

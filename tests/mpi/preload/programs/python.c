@@ -1,4 +1,4 @@
-/* Brings a Python, or something like one: a libpython that it ends after MPI, as LAMMPS does, or one of another version. */
+/* Brings a Python: starts it after MPI, or only ends it, as LAMMPS does, or has one of another version. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -7,13 +7,19 @@ int Py_IsInitialized(void) { return 0; }
 const char *Py_GetVersion(void) { return "3.5.2 (default)"; }
 #else
 int Py_IsInitialized(void);
+void Py_Initialize(void);
 int Py_FinalizeEx(void);
+int PyRun_SimpleString(const char *);
 #endif
 
 int main(int argc, char **argv) {
     int rank, sum;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+#ifdef STARTS
+    Py_Initialize();
+    if (PyRun_SimpleString("import decimal; total = sum(range(100))")) return 9;
+#endif
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();
 #ifndef OTHER_VERSION
