@@ -133,11 +133,17 @@ def _find(words: list[str]) -> tuple[Entry | None, list[str]]:
 def _launches(words: list[str]) -> bool:
     """Whether these are topompi, the launcher's options, and a program."""
     program, *words = words
+    runs = words[:1] == ["run"]
+    words = words[runs:]
     while words and words[0].partition("=")[0] in {*FLAGS, *VALUES}:
         name, equals, _ = words.pop(0).partition("=")
         if name in VALUES and not equals:
             words = words[1:]
-    return program == "topompi" and bool(words) and (words[0] in PROGRAMS or words[0].endswith(".py"))
+    return (
+        program == "topompi"
+        and bool(words)
+        and (words[0] in PROGRAMS or words[0].endswith(".py") or (runs and words[0][0] != "-"))
+    )
 
 
 def _refusal(entry: Entry, words: list[str]) -> str:

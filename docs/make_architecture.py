@@ -25,6 +25,7 @@ PURPOSE = {
     "osu_like_bench": "benchmarks and application kernels, in three arenas",
     "topompi.__main__": "python -m topompi: a command, or a program under the launcher",
     "topompi.cli": "every command",
+    "topompi.mpi.preload": "compiled programs: their calls, taken before the MPI library",
     "topompi.mpi.launcher": "a program with our communicator as its MPI.COMM_WORLD",
     "topompi.mpi.profile": "what a program really sent, and how far",
     "topompi.mpi.communicator": "what users hold: Intracomm and its kin; where ranks sit; re-ordering",

@@ -9,7 +9,7 @@ if not sys.flags.safe_path:  # without -P, the imports below could come from the
 
 import os
 
-from .mpi.launcher import USAGE, launch, program_of
+from .mpi.launcher import USAGE, launch, program_of, start
 from .visible import visible
 
 __all__ = ["main"]
@@ -24,6 +24,9 @@ def main() -> None:
         code = ask_quickly(arguments[2:])
         if code is not None:
             sys.exit(code)
+    if arguments[:1] == ["run"]:
+        start(arguments[1:])
+        return
     program = program_of(arguments)
     if program and (program[0] == "-" or (os.path.exists(program) and not _is_command(program))):
         launch(arguments)

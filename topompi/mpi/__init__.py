@@ -2,13 +2,16 @@
 
 ``execution`` runs schedules, ``prediction`` knows what calls cost, ``selection`` chooses, ``dispatch`` leads from a
 call to what runs it, and ``communicator`` has the classes that users hold. ``profile`` records programs, ``tuning`` and
-``probe`` measure, ``launcher`` runs a program with these communicators.
+``probe`` measure, ``launcher`` runs a Python program with these communicators, ``preload`` a compiled one.
 """
 
 from importlib import import_module
 from types import ModuleType
 
-_ROOMS = ("communicator", "dispatch", "execution", "launcher", "prediction", "probe", "profile", "selection", "tuning")
+_ROOMS = (
+    *("communicator", "dispatch", "execution", "launcher", "prediction"),
+    *("preload", "probe", "profile", "selection", "tuning"),
+)
 
 
 def __getattr__(name: str) -> ModuleType:

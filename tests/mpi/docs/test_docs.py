@@ -52,6 +52,7 @@ def test_every_option_that_a_guide_names_is_one_of_some_command(page):
     [
         ("topompi topology shew FILE", "expecting a command of topompi"),
         ("topompi topology show FILE --hots n1", "topompi topology show: No such option: --hots"),
+        ("mpirun -n 2 topompi run --mapp x ./app", "expecting a command of topompi"),
         ("topompi topology show", "expecting source, got none"),
         ("mpirun -n 2 python -m topompi tune bcast -m", "topompi tune: Option '-m' requires"),
         ("topompi why alltoall 64K 2 --topology x", "expecting no further words, got ['2']"),

@@ -144,7 +144,7 @@ def test_commands_are_still_commands(tmp_path):
     for words, told in (
         (["topology", "show", "xgft:2,2;1,1"], "4 hosts"),
         (["--version"], "topompi 0."),
-        (["--help"], "usage: mpirun -n N python -m topompi [options] script.py"),
+        (["--help"], "usage: mpirun -n N topompi run [options] PROGRAM"),
     ):
         done = subprocess.run(
             [sys.executable, "-m", "topompi", *words],

@@ -36,6 +36,8 @@ OURS = {
     "TOPOMPI_SHUTTER": "1: collective calls are counted, as progress for topompi shutter",
     "TOPOMPI_CHECK": "1, or seconds until a waiting rank says so: arguments are compared before each collective",
     "TOPOMPI_MAP": "communication graph for which the launcher re-orders the ranks of MPI.COMM_WORLD",
+    "TOPOMPI_PRELOAD": "set by topompi run: shared library of Python for a compiled program",
+    "TOPOMPI_PYTHON": "set by topompi run: Python's executable for a compiled program",
     "TOPOMPI_NATIVE_CALLS": "among how many first calls of a made communicator small ones are the MPI library's",
     "TOPOMPI_NEIGHBOURS": f"neighbourhood collectives: by the model, {', '.join(WORDS['TOPOMPI_NEIGHBOURS'])}",
     "TOPOMPI_MAP_QUALITY": "mapping stops at this part of the given order's objective, 0 to 1",

@@ -1,4 +1,4 @@
-"""The launcher ``python -m topompi script.py``: runs an mpi4py program with topompi's ``MPI.COMM_WORLD``."""
+"""The launcher ``topompi run PROGRAM``: runs a Python program with topompi's ``MPI.COMM_WORLD``, or a compiled one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 from ...inputs.extensions import NO_LIBRARY, library_hint
+from ...visible import visible
 from .program import outside, run
 from .replacing import Replacing
 
-__all__ = ["USAGE", "launch", "program_of"]
+__all__ = ["USAGE", "launch", "program_of", "start"]
 
 USAGE = """\
-usage: mpirun -n N python -m topompi [options] script.py [arguments]
+usage: mpirun -n N topompi run [options] PROGRAM [arguments]
+   or: mpirun -n N python -m topompi [options] script.py [arguments]
    or: mpirun -n N python -m topompi [options] -m module [arguments]
    or: mpirun -n N python -m topompi [options] -c code [arguments]
-runs an mpi4py program whose MPI.COMM_WORLD follows the network
+runs an MPI program, in Python (mpi4py) or compiled, whose collectives follow the network
 options:
   --verbose           print at the end what each collective did, and why
   --check[=SECONDS]   verify that all ranks make the same calls; after so many (30) seconds say who waits in which
@@ -38,8 +40,28 @@ def program_of(arguments: Sequence[str]) -> str:
     return "" if not rest or (rest[0].startswith("-") and rest[0] not in PROGRAMS) else rest[0]
 
 
+def start(arguments: list[str]) -> None:
+    """Launch the program that ``topompi run`` names; print the usage if it names none.
+
+    :param arguments: the words after ``run``.
+    """
+    if arguments[:1] in (["--help"], ["-h"]):
+        print(USAGE)
+        return
+    program = program_of(arguments)
+    if not program:
+        _leave(f"run: expecting a program, got {visible(' '.join(arguments)) or 'none'}", 1)
+    from ..preload.launching import compiled_program  # imported where it is used, because commands pass here, too
+
+    if program not in PROGRAMS and not os.path.exists(program) and not compiled_program(program):
+        _leave(f"{visible(program)}: no such file", 1)
+    launch(arguments)
+
+
 def launch(arguments: Sequence[str]) -> None:
     """Run a program as Python does; an exception on one rank ends all ranks, as under ``python -m mpi4py``.
+
+    A compiled program takes the place of this process.
 
     :param arguments: the launcher's options, the program, and the program's arguments.
     """
@@ -47,6 +69,8 @@ def launch(arguments: Sequence[str]) -> None:
     if rest[0] in ("-m", "-c") and len(rest) < 2:
         _leave(f"expecting an argument after {rest[0]}", 1)
     os.environ.update(settings)
+    if rest[0] not in PROGRAMS:
+        _start_compiled(rest)
     if find_spec("mpi4py") is None:
         _leave(library_hint("mpi4py is not installed"), 1)
     replacing = Replacing(lambda why, speaks: _leave(why, 1, speaks))
@@ -66,6 +90,16 @@ def launch(arguments: Sequence[str]) -> None:
         raise SystemExit(status) from None
     finally:
         replacing.close(joint=sound)  # a rank that failed ends all ranks, and must not wait for them
+
+
+def _start_compiled(words: Sequence[str]) -> None:
+    """Replace this process by the program of a command line, if the program is compiled."""
+    from ..preload import launching
+
+    if path := launching.compiled_program(words[0]):
+        if os.environ.get("TOPOMPI_MAP"):
+            _leave(f"--map: expecting a Python program, whose ranks can be re-ordered, got {visible(words[0])}", 1)
+        launching.start(path, words)
 
 
 def _abort_at_exit(status: int) -> None:
