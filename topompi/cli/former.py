@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 __all__ = ["FORMER", "former_command", "present_spelling"]
 
