@@ -151,14 +151,6 @@ def test_no_request_reads_a_file(served, routes, tmp_path) -> None:
         assert routes.fabric.hosts[40] not in answer["error"]
 
 
-@examples(60)
-@given(noise=st.binary(max_size=300))
-def test_noise_neither_ends_the_service_nor_reaches_other_clients(served, routes, noise: bytes) -> None:
-    raw(served[1], noise)
-    first = routes.fabric.hosts[0]
-    assert ask_line(served[1], f"query {first}:{first}") == f"{first} {first}"
-
-
 some_words = st.sampled_from(
     ["view", "tree", "health", "generation", "counters", "fabric", "hops", "h0001", "n[1-3]", "[", ""]
 )

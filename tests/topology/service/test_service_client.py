@@ -249,13 +249,6 @@ def test_a_service_that_was_killed_is_back_at_its_addresses_and_its_clients_with
         assert f"unix:{path}: expecting a path that no service listens at" in done.stderr
 
 
-def test_a_source_that_cannot_be_read_is_one_line_and_exit_code_1() -> None:
-    words = [sys.executable, "-m", "topompi", "topology", "serve", "--topology", "/no/such/file"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-
-
 @pytest.mark.parametrize(
     ("request_", "limit", "words"),
     [("view", "answer=1M", "1,048,576 bytes of an answer"), ("health", "", "1,048,576 bytes of this answer")],
