@@ -422,12 +422,6 @@ def test_the_command_runs_jobs_on_slots(tmp_path: Path):
     assert asked == ["12", "3", "2", "10", "10"]
 
 
-def test_without_share_and_with_cores_the_command_gives_whole_nodes(tmp_path: Path):
-    alone = command(tmp_path, "simulate", "--slots", "8", "-p", "shared")
-    assert "slots" not in alone
-    assert alone["start"] == command(tmp_path, "simulate", "--cores", "8", "-p", "first")["start"]
-
-
 def test_the_command_names_queues(tmp_path: Path):
     (tmp_path / "own.py").write_text(
         "from topompi.machine.jobs import Backfill\n\ndef strict():\n    return Backfill(0)\n"
