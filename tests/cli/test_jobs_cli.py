@@ -114,15 +114,6 @@ def test_check_refuses_options_of_sources_beside_a_specification(tmp_path: Path)
         run("check", tmp_path / "now", "--topology", "leaves=4x2x2", "--csv")
 
 
-def test_allocate_reads_squeue_and_says_why_a_job_waits(tmp_path: Path):
-    jobs = [(7, "RUNNING", "n[0-12]"), (8, "PENDING", "")]
-    listed = [{"job_id": number, "job_state": [state], "nodes": nodes} for number, state, nodes in jobs]
-    (tmp_path / "now").write_text(json.dumps({"jobs": listed}))
-    where = ("--topology", "leaves=4x2x2", "--running", tmp_path / "now")
-    assert "3 nodes are free" in run("allocate", 4, *where, code=1)
-    assert "n[13-15]" in run("allocate", 3, *where)
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -142,12 +133,6 @@ def test_what_runs_now_is_refused_by_file_and_job(tmp_path: Path, content: str, 
 def test_words_that_mean_nothing_are_refused(log: Path, words: str):
     with pytest.raises(TopompiError, match="expecting"):
         run("simulate", log, "--topology", "leaves=4x2", *words.split())
-
-
-@pytest.mark.parametrize("source", ["xgft:4,2,2;1,4,2", "XGFT(3; 4,2,2; 1,4,2)"])
-def test_a_topology_source_is_a_cluster(log: Path, source: str):
-    told = json.loads(run("simulate", log, "--topology", source, "--policy", "disjoint", "--json"))
-    assert told["summary"]["jobs"] == 4
 
 
 def test_links_slow_jobs_that_share_a_cable_and_read_their_traffic_from_the_log(tmp_path: Path):
