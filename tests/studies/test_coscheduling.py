@@ -5,17 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studies.coscheduling2025.cli import main
 from studies.coscheduling2025.published import NAS
 from studies.coscheduling2025.rules import JOBS, experiment, implied_tags
 from topompi.machine.colocation.pairing.matching import sequential
 from topompi.machine.colocation.pairing.values import score
 from topompi.machine.colocation.speedups.matrix import Speedups
-
-
-def test_an_unknown_study_is_refused(capsys: pytest.CaptureFixture[str]):
-    assert main(["luck"]) == 2
-    assert "rules" in capsys.readouterr().err
 
 
 def test_pools_of_a_constant_matrix_have_its_speedup():

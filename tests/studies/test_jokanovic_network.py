@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studies.__main__ import main
 from studies.jokanovic import applications, lanes
 from studies.jokanovic.applications import BASE, CLASSES, RATE, application, character
 from studies.jokanovic.sharing import outcomes
@@ -40,9 +39,3 @@ def test_lanes_divide_the_whole_buffer_and_every_job_has_one():
 def test_two_jobs_on_one_lane_lose_time_to_each_other():
     names = ("FT", "BT")
     assert lanes.total(names, lanes.ONE[2], 0.125).min() > 0
-
-
-def test_a_quick_run_prints_the_model_and_fills_no_page(capsys, tmp_path):
-    assert main(["jokanovic", "lanes", "--quick", "-o", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.startswith("model: packets")
-    assert not list(tmp_path.iterdir())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studies.__main__ import main
 from studies.leonardo.cli import allocate, sharers
 from studies.leonardo.machine import cluster_from, job_nodes, snapshot
 from tests.support import shared_data
@@ -59,10 +58,3 @@ def test_a_job_gets_none_but_usable_nodes(cluster):
     usable = np.array([1, 2, 3, 9, 10, 30])
     found = allocate(cluster, {"A": 4, "B": 2, "C": 1}, "first", usable)
     assert {name: nodes.tolist() for name, nodes in found.items()} == {"A": [1, 2, 3, 9], "B": [10, 30]}
-
-
-@pytest.mark.long
-def test_the_study_of_real_jobs_runs(capsys):
-    nodes, lists = shared_data("fabrics/leonardo-nodemap.txt.xz"), shared_data("fabrics/leonardo-job-nodelists.tar.gz")
-    assert main(["leonardo", str(nodes), str(lists), "--quick"]) == 0
-    assert "as they were" in capsys.readouterr().out

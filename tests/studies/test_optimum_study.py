@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 
 from studies.optimum.cli import COLLECTIVES, SIZES, best, others, ours, unaware
@@ -30,12 +29,3 @@ def test_the_fastest_schedule_takes_at_least_the_least_time():
         seconds, name = best(place, seen, "allreduce", 1 << 20, names)
         assert least < seconds < 2 * least
         assert name in names
-
-
-def test_ranks_in_their_order_do_not_depend_on_the_network():
-    """Schedules of libraries see one switch: equal networks for all placements of as many ranks."""
-    place = network(QUICK["torus 4x4"])
-    seen = unaware(place)
-    assert np.unique(seen.hops[~np.eye(16, dtype=bool)]).tolist() == [1]
-    assert seen.num_ranks == place.num_ranks
-    assert (seen.links[2, 5] == [2, 16 + 5]).all()

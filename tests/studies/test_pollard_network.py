@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studies.__main__ import main
 from studies.pollard.network import NAMES, Setting, fragments, machine, mix_of, placed, slowdowns
 from studies.pollard.patterns import trace
 from studies.pollard.speedups import SETTINGS
@@ -76,9 +75,3 @@ def test_no_job_is_faster_than_on_a_crossbar_and_random_nodes_cost_more_in_the_m
     found = [slow for seed in range(1, 5) for _, slow in slowdowns(small, seed, SETTINGS["each rank sends as much"])]
     assert min(min(slow.values()) for slow in found) > 1 - 1e-9
     assert np.mean([slow["random"] for slow in found]) > np.mean([slow["isolated"] for slow in found])
-
-
-def test_a_quick_run_prints_the_model_and_fills_no_page(capsys, tmp_path):
-    assert main(["pollard", "network", "--quick", "-o", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.startswith("model: flows")
-    assert not list(tmp_path.iterdir())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studies.poppa import figures, real
+from studies.poppa import figures
 from studies.poppa.pairs import Result, Segment, ratios, segment
 from studies.poppa.programs import KERNELS, compiled, started
 from topompi.machine.colocation.estimates.records import Groups, Records
@@ -35,13 +34,6 @@ def test_each_kernel_ends_after_its_steps_and_leaves_no_counter(kernels: Path, n
     assert process.returncode == 0
     assert float(out) >= 0
     assert not Path(path_of(os.geteuid(), process.pid)).exists()
-
-
-@needs_gcc
-def test_an_unknown_kernel_is_an_error_that_lists_all(kernels: Path):
-    done = subprocess.run([kernels, "x"], capture_output=True, text=True, timeout=10, check=False)
-    assert done.returncode == 2
-    assert "expecting null, triad, stencil, random, sparse, blocked, phases-MS or barriers, got x" in done.stderr
 
 
 @needs_gcc
@@ -80,34 +72,12 @@ def _result(job: str, performance: float, measured: float) -> Result:
     return Result(job, "other", np.full(5, measured), np.full(5, 1000.0), Groups(rate), 0.01)
 
 
-def test_pairs_of_which_both_jobs_are_within_three_points_are_counted():
-    good = figures.of_pair([_result("a", 0.8, 0.82), _result("b", 1.0, 1.0)])
-    bad = figures.of_pair([_result("a", 0.8, 0.82), _result("b", 1.0, 0.95)])
-    ((_, head, rows),) = figures.TABLES["pairs"]({"pair a/b": good, "pair b/c": bad})
-    lines = list(rows)
-    assert lines[-1][2] == "**1 of 2**"
-    assert all(len(row) == len(head) for row in lines)
-    assert lines[0][3] == "-2.0"
-    assert lines[3][3] == "+5.0"
-
-
 def test_the_table_of_overhead_has_the_numbers_of_equations_9_and_10():
     found = {"ratios": [[1.008, 1.01]] * 3, "stopped": 0.0079, "daemon": 0.004}
     ((_, head, rows),) = figures.TABLES["overhead"]({"overhead 3.2": found})
     (row,) = list(rows)
     assert len(row) == len(head)
     assert row[:5] == ["3.2", "0.76%", "0.79%", "1.0077", "1.0090 (1.0090 to 1.0090)"]
-
-
-def test_results_of_fewer_cycles_are_not_taken_for_those_of_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    kept = tmp_path / "kept.json"
-    kept.write_text(json.dumps({"cycles": 3, "pair null/null": {"jobs": []}}))
-    assert real.main(["pairs", "--only", "null/null", "--results", str(kept)]) == 1
-    assert f"{kept}: expecting results of 30 cycles, got 3 cycles" in capsys.readouterr().err
-    assert real.main(["pairs", "--only", "null/null", "--results", str(kept), "--cycles", "3"]) == 0
-    kept.write_text(json.dumps({"pair null/null": {"jobs": []}}))  # by an earlier version
-    assert real.main(["pairs", "--only", "null/null", "--results", str(kept)]) == 1
-    assert "got unknown cycles" in capsys.readouterr().err
 
 
 def test_the_table_of_emptied_caches_has_estimates_with_and_without_long_shutters():

@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.__main__ import main
 from studies.poppa.applications import applications, cells_of, literal
-from studies.poppa.cli import STUDIES
 from studies.poppa.coverage import LENGTHS, REFILLS
 from tests.colocation.estimates.test_estimators import noisy
 from tests.studies.test_studies import rows_of
@@ -41,9 +39,3 @@ def test_algorithm_4_takes_no_shutter_of_another_job():
     rates = groups.rates.copy()
     rates[1, ::2] = np.nan  # the job stands still for another one
     assert literal(replace(groups, rates=rates)) == literal(groups) == pytest.approx(0.5)
-
-
-def test_an_unknown_study_is_refused_with_the_list(capsys):
-    assert main(["poppa", "wrong"]) == 2
-    told = capsys.readouterr().err
-    assert all(name in told for name in STUDIES)
