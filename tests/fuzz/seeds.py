@@ -185,11 +185,7 @@ def _topologies() -> list[tuple[str, bytes]]:
 
 
 def _described() -> Model:
-    model = Model()
-    model.add_switch()
-    for description in _DESCRIPTIONS:
-        model.add_adapter(next(iter(model.switches)), description)
-    return model
+    return Model.on_leaves(_DESCRIPTIONS)
 
 
 def _lfts(model: Model) -> bytes:
