@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.colocation.profiles.test_readers import CSV, MPIP, TEXT
+from tests.colocation.profiles.test_profiles import CSV, MPIP, TEXT
 from tests.support import command_line
 from topompi.machine.colocation.profiles.files import read_profiles, read_system, write_profiles
 from topompi.machine.colocation.profiles.record import Profile

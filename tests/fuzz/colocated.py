@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.colocation.profiles.test_readers import CSV, MPIP, TEXT
+from tests.colocation.profiles.test_profiles import CSV, MPIP, TEXT
 from topompi.cli.colocate.inputs import read_knowledge
 from topompi.cli.colocate.measure import _programs, _runs_so_far
 from topompi.cli.colocate.profile import _collected, _events

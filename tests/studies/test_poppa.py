@@ -13,8 +13,12 @@ import numpy as np
 import pytest
 
 from studies.poppa import figures
+from studies.poppa.applications import applications, cells_of, literal
+from studies.poppa.coverage import LENGTHS, REFILLS
 from studies.poppa.pairs import Result, Segment, ratios, segment
 from studies.poppa.programs import KERNELS, compiled, started
+from tests.colocation.estimates.test_estimators import noisy
+from tests.studies.test_studies import rows_of
 from topompi.machine.colocation.estimates.records import Groups, Records
 from topompi.machine.shutter.published import path_of
 
@@ -88,3 +92,34 @@ def test_the_table_of_emptied_caches_has_estimates_with_and_without_long_shutter
     (row,) = list(rows)
     assert len(row) == len(head)
     assert [cell[:5] for cell in row[1:]] == ["0.700", "0.560", "0.700"]
+
+
+# --- The study of fair prices in the model: its page has what the study makes, and no demand fails.
+
+
+def test_no_case_of_the_grid_has_fewer_than_90_of_100_intervals_with_the_truth():
+    rows = rows_of("poppa coverage of both")
+    least = rows[0].index("coverage: least, mean, new")
+    assert len(rows) == 1 + len(REFILLS) * len(LENGTHS)
+    assert all(int(row[least].partition("%")[0]) >= 90 for row in rows[1:])
+
+
+def test_phases_of_1_ms_are_found_by_balanced_and_not_by_the_source():
+    first, second, *_ = applications()
+    loud = applications()[10]
+    cells = [cells_of([one, loud], nodes=128, rounds=4, seed=seed)[0] for one in (first, second) for seed in (0, 1)]
+    assert sum(abs(cell.error("balanced")) for cell in cells) / 4 < 0.03
+    assert max(abs(cell.error("algorithm 4")) for cell in cells) > 0.05
+
+
+def test_algorithm_4_word_for_word_has_the_published_bias_and_is_1_if_no_shutter_passes():
+    assert literal(noisy(1.0, 0.02)) == pytest.approx(0.975, abs=0.002)
+    assert literal(noisy(0.5, 0.0, 50)) == pytest.approx(0.5)
+    assert literal(noisy(1.0, 0.0, 50)) == 1.0
+
+
+def test_algorithm_4_takes_no_shutter_of_another_job():
+    groups = noisy(0.5, 0.0, 50)
+    rates = groups.rates.copy()
+    rates[1, ::2] = np.nan  # the job stands still for another one
+    assert literal(replace(groups, rates=rates)) == literal(groups) == pytest.approx(0.5)
