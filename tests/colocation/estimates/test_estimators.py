@@ -1,7 +1,5 @@
 """Estimators of interference against jobs with phases whose true performance is known."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -159,12 +157,6 @@ def test_too_few_groups_fall_back_and_the_result_says_so():
     assert "nothing is known" in nothing.doubt
 
 
-def test_the_interval_holds_the_truth_about_as_often_as_it_says_and_is_seeded():
-    found = [estimate(noisy(0.8, 0.02, 100, seed), "local") for seed in range(100)]
-    assert np.mean([one.low <= 0.8 <= one.high for one in found]) >= 0.88
-    assert estimate(noisy(0.8, 0.1), seed=3) == estimate(noisy(0.8, 0.1), seed=3)
-
-
 @given(st.floats(1e-3, 1e9), st.floats(0.3, 1.0), st.sampled_from(sorted(METHODS)))
 @examples(30)
 def test_the_unit_of_the_rate_does_not_matter(unit, truth, method):
@@ -284,14 +276,11 @@ def test_equation_9_has_the_digits_of_the_table(microseconds, percent):
     assert round(100 * asleep(microseconds / 1e6, 0.2), max(2, digits) if percent < 10 else 1) == percent
 
 
-def test_equation_10_and_the_model_agree_with_equation_9():
+def test_equation_10_agrees_with_equation_9():
     s, p, n = 0.0032, 0.2, 2
     assert round(dilated(1, s, p), 4) == 1.0077
     assert dilated(7, s, p) == pytest.approx(7 * n * (3 * s + p) / (2 * n * s + n * p + s))
     assert dilated(1, 1e9, p) == pytest.approx(1.2)
-    for jobs in (2, 3, 8):
-        found = simulate([[STEADY]] * jobs, 2, Shutter(s, 1, p, jitter=0), nodes=1)
-        assert found.stopped == pytest.approx([asleep(s, p, jobs)] * jobs)
 
 
 def on_each_node(milliseconds: float, rounds: int, nodes: int = 60) -> tuple[list[Groups], float]:
@@ -308,6 +297,7 @@ def on_each_node(milliseconds: float, rounds: int, nodes: int = 60) -> tuple[lis
 def test_the_interval_covers_the_truth_as_often_as_it_says_under_noise(method, shutters):
     found = [estimate(noisy(0.8, 0.02, shutters, seed), method) for seed in range(150)]
     assert np.mean([one.low <= 0.8 <= one.high for one in found]) >= 0.91  # 0.95 less two standard errors
+    assert estimate(noisy(0.8, 0.1), seed=3) == estimate(noisy(0.8, 0.1), seed=3)
 
 
 @pytest.mark.long
@@ -326,13 +316,6 @@ def test_the_interval_covers_the_truth_of_jobs_whose_shutters_are_correlated_by_
 def test_the_slowest_node_has_the_performance_of_the_job(speeds, step):
     nodes = groups_on_nodes(speeds, step)
     assert estimate_nodes(nodes).performance == pytest.approx(min(speeds), rel=0.04)
-
-
-def test_mean_and_product_of_the_nodes_are_wrong_and_so_is_the_least_where_ranks_wait():
-    each = [estimate(one).performance for one in groups_on_nodes((0.5, 0.7, 0.9, 1), 0.5)]
-    assert np.mean(each) > 0.7
-    assert np.prod(each) < 0.35
-    assert min(estimate(one, "local").performance for one in groups_on_nodes((0.5, 0.7, 0.9, 1), 0.001)) < 0.45
 
 
 def test_ranks_that_wait_within_a_window_hide_a_part_of_the_loss_and_pay_more_than_the_truth_never_less():

@@ -1,7 +1,5 @@
 """Profiles, their files, and the bounds of a machine: values computed by hand, and refusals."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -34,24 +34,10 @@ def ends(jobs: Workload, nodes: int, allocator: Halves, queue: str = "easy") -> 
     return simulate(jobs, cluster, queue, allocator, ColocatedSpeed(PAIR)).end.tolist()
 
 
-def test_a_job_alone_on_half_nodes_runs_at_the_largest_rate_of_its_row() -> None:
-    assert ends(jobs_of([0], [300], [1], ["a"]), 2, Halves()) == [200]
-
-
 def test_rates_change_at_each_start_and_end_of_a_neighbour() -> None:
     # a runs at 1.5 for 100 s, then beside b at 1.5, b at 0.5 until a ends at 200 s, then b alone at 1.0
     jobs = jobs_of([0, 100], [300, 100], [1, 1], ["a", "b"])
     assert ends(jobs, 2, Halves()) == [200, 250]
-
-
-def test_a_job_with_different_neighbours_runs_at_the_lowest_rate() -> None:
-    # b is alone on two nodes, where it would run at 1.0, and beside a on two, where it runs at 0.5.
-    jobs = jobs_of([0, 0], [100, 1500], [2, 1], ["b", "a"])
-    assert ends(jobs, 4, Halves())[0] == 200
-
-
-def test_a_job_with_both_halves_of_its_nodes_runs_as_on_whole_nodes() -> None:
-    assert ends(jobs_of([0], [300], [2], ["a"]), 2, Halves()) == [300]
 
 
 def test_a_job_that_does_not_share_runs_alone_as_logged() -> None:
@@ -122,7 +108,7 @@ def test_every_job_ends_no_later_than_at_the_slowest_rate(seed: int) -> None:
     assert (ran >= np.floor(jobs.duration / truth.rates.max())).all()
 
 
-@pytest.mark.parametrize("allocator", [Halves(), Matched(table_of([[0.8, 1.5], [0.5, 1.0]], ("a", "b")))])
+@pytest.mark.parametrize("allocator", [Halves(), Matched(PAIR), IsolatedHalves(), IsolatedMatched(PAIR)])
 def test_the_allocators_of_halves_keep_the_contract_of_allocators(allocator: Halves) -> None:
     values = {"program": ("a", "b")} if "program" in allocator.heeds else None
     assert check_allocator(allocator, states=300, values=values) > 30
@@ -183,12 +169,6 @@ def test_two_jobs_of_one_leaf_share_its_nodes() -> None:
         if outcome.start[b] <= outcome.start[a] < outcome.end[b]
     ]
     assert max(together) > 0
-
-
-@pytest.mark.parametrize("allocator", [IsolatedHalves(), IsolatedMatched(table_of([[0.8, 1.5], [0.5, 1]], ("a", "b")))])
-def test_isolated_allocators_of_halves_keep_the_contract_of_allocators(allocator: Halves) -> None:
-    values = {"program": ("a", "b")} if "program" in allocator.heeds else None
-    assert check_allocator(allocator, states=300, values=values) > 30
 
 
 # --- The order in which programs take neighbours, against the rule cell by cell.

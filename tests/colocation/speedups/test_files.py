@@ -1,7 +1,5 @@
 """Files of speed-ups: three forms, the published numbers, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``topompi doctor`` on a machine with an MPI library."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The documentation: its commands exist, its pages make a site, and the site loads nothing from other servers."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

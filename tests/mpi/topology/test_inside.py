@@ -1,7 +1,5 @@
 """The inside of hosts in jobs: levels of bound ranks, and ranks placed by their adapters."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
