@@ -1,7 +1,5 @@
 """The benchmark ``emulated``: the order of its jobs, the work left to a further run, and its report."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 

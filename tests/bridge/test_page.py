@@ -1,7 +1,5 @@
 """The page of a Slurm cluster: jobs and their colours, shared links, waiting jobs in words, escaping, refreshing."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``topompi colocate profile``: profiles from reports, their bounds, and the spider plot."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree

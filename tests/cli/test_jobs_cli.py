@@ -1,7 +1,5 @@
 """``topompi jobs``: its commands on small inputs, and their refusals."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Readers of programs that share nodes, of the shutter, of prices, of traces and of words of commands; their seeds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

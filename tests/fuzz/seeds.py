@@ -1,7 +1,5 @@
 """Sound inputs of every format, small and made here, and the real files where they are."""
 
-from __future__ import annotations
-
 import io
 import json
 import lzma

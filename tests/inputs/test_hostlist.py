@@ -1,7 +1,5 @@
 """Host lists: the hosts of an expression, and writing as the inverse of reading."""
 
-from __future__ import annotations
-
 import itertools
 import lzma
 import tarfile

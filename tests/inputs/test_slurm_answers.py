@@ -1,7 +1,5 @@
 """Slurm's JSON, YAML and tables of several clusters: failures are errors, and no two machines are read as one."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -4,8 +4,6 @@ ibsim keeps the arbitration tables, the service levels' lanes and the partition 
 limit of high priority and the number of lanes in use, and it sends no data: no packet of a job is delayed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The model of run times ``links``: exact cases, its properties, and its error against a simulation of messages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Many jobs on one machine: numbers of real logs, and the guarantees of every queue."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

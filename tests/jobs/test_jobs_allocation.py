@@ -1,7 +1,5 @@
 """Allocators: the guarantees of each, worked examples, and the exact allocator as an oracle."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations, permutations
 

@@ -1,7 +1,5 @@
 """The nodes that jobs hold now, from all that Slurm prints, are never given away."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

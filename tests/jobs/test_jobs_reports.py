@@ -1,7 +1,5 @@
 """Tables of squeue, sinfo and scontrol in the formats that their users choose, with and without headings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

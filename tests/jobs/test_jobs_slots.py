@@ -1,7 +1,5 @@
 """Jobs on slots: nodes that several jobs share, metrics by slots, and nodes that are drained or down."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

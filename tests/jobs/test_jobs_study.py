@@ -1,7 +1,5 @@
 """Scenarios: the order of policies, intervals, and the least speed-up at which isolation pays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Loads spread over all shortest paths, against their enumeration and against the optimum of a linear program."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Files of fitted parameters of the cost model, and the setting that names one."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Profiles: their file, and the targets of messages."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import stat

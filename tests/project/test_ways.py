@@ -1,7 +1,5 @@
 """One way in and out: files, foreign programs and texts of users are opened, run and parsed by the shared helpers."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The load that a schedule puts on a network, against plain loops over rows and links and against networkx."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections import Counter, defaultdict

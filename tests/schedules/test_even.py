@@ -1,7 +1,5 @@
 """An alltoall under fair sharing, and the schedule ``even``, whose every step loads the links as the whole does."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The alltoalls of a pencil FFT: each is right, and each step of all together is a small copy of the whole."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

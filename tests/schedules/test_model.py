@@ -1,7 +1,5 @@
 """The cost model: closed forms where they exist, a plain simulation of clocks elsewhere."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The study of co-scheduling: its command, and the experiment with random pools of jobs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Studies of jobs that share links, in small: Pollard's, Jokanovic's and Leonardo's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Measured collectives of four machines: the reader, the networks, the fit, and the score."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

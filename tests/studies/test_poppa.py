@@ -1,7 +1,5 @@
 """The study of real pairs: its kernels, its segments, and its tables from given results."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

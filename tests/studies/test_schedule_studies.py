@@ -1,7 +1,5 @@
 """Studies of schedules: new allreduces, least times, and slow hosts."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 from io import BytesIO

@@ -1,7 +1,5 @@
 """SimGrid's arena: times against closed forms, the platform that it reads, and what fails."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """The study of a real Slurm without a Slurm: its list of jobs, the figures of runs, the page, and a user's script."""
 
-from __future__ import annotations
-
 import pytest
 
 from osu_like_bench.emulate import emulated_fabric

@@ -1,7 +1,5 @@
 """Tables of docs/lab: each has a stamp, and rows that are made again have the page's numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import date
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """fabric.json: writing and reading lose nothing, and an error names the wrong field."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

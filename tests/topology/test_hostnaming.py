@@ -1,7 +1,5 @@
 """Hosts of InfiniBand adapters: descriptions in every usual form, cards, and names that the user gives."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

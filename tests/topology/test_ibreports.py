@@ -1,7 +1,5 @@
 """InfiniBand reports: reading gives what was printed, and errors name damage."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable

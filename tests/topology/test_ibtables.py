@@ -1,7 +1,5 @@
 """InfiniBand forwarding tables: reading gives what was printed, and errors name damage."""
 
-from __future__ import annotations
-
 import re
 from itertools import permutations
 

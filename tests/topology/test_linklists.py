@@ -1,7 +1,5 @@
 """Lists of links (iblinkinfo -l, db_csv, opaextractsellinks): reading gives what was written, errors name damage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from types import ModuleType

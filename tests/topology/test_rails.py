@@ -1,7 +1,5 @@
 """Hosts with several adapters: views that agree on leaf switches and shared links, and selections of adapters."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Computed routes, walks and restrictions, against networkx and closed forms."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import networkx

@@ -1,7 +1,5 @@
 """Slurm's topology.conf and topology.yaml: the fabric that they describe, and errors in them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Synthetic fabrics against closed forms and graph searches, and the writer of ibnetdiscover reports."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import re

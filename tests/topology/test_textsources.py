@@ -1,7 +1,5 @@
 """MPICH coordinates files and node maps: the fabric that they describe, and errors in them."""
 
-from __future__ import annotations
-
 import tarfile
 from collections import defaultdict
 

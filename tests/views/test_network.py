@@ -1,7 +1,5 @@
 """The network of a job as arrays: its clusters are those of the tree, whether or not hosts share leaf switches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The topology service: its answers equal those of the routes, whatever happens to its files and clients."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

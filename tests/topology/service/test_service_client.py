@@ -1,7 +1,5 @@
 """Clients of a topology service, and the service's commands."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

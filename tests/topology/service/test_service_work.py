@@ -1,7 +1,5 @@
 """The work of a service for views and trees: its limits per request and per peer, and its end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
