@@ -55,16 +55,19 @@ def cells(ranks):
 
 def predicted(call, hosts):
     """Messages and bytes from each rank to each on another host, shape (2, p, p); None where the model is silent."""
-    method, nbytes, root, commutes = call
+    method, nbytes, _, commutes = call
     decision = MPICH().decide(Question(method, nbytes, np.array(hosts), commutes, item=8))
-    if decision is None:
-        return None
+    return None if decision is None else messages(decision, call, hosts)
+
+
+def messages(decision, call, hosts):
+    """Messages and bytes from each rank to each on another host, shape (2, p, p)."""
+    _, nbytes, root, _ = call
     schedule, size = decision.schedule(network(hosts), root), len(hosts)
-    message = nbytes / size if decision.collective == "reduce_scatter" else nbytes
-    table = np.zeros((2, size, size))
+    table, whole = np.zeros((2, size, size)), nbytes / size if decision.collective == "reduce_scatter" else nbytes
     pair = schedule.source, schedule.destination
     np.add.at(table[0], pair, 1)
-    np.add.at(table[1], pair, schedule.count * (message / schedule.blocks))
+    np.add.at(table[1], pair, schedule.count * (whole / schedule.blocks))
     return np.where(np.equal.outer(hosts, hosts), 0, table)
 
 
@@ -147,17 +150,6 @@ def choices_of(ranks):
         numbers = {number: segment for number, segment, _ in reversed(list(forced(question[method])))}
         for place, (number, segment) in enumerate([(0, 0), *sorted(numbers.items()), (0, 0)]):
             yield LibraryChoice(method, 512 * ranks << place, number, segment, "", 1.0, 1.0)
-
-
-def messages(decision, call, hosts):
-    """Messages and bytes from each rank to each on another host, shape (2, p, p)."""
-    _, nbytes, root, _ = call
-    schedule, size = decision.schedule(network(hosts), root), len(hosts)
-    table, whole = np.zeros((2, size, size)), nbytes / size if decision.collective == "reduce_scatter" else nbytes
-    pair = schedule.source, schedule.destination
-    np.add.at(table[0], pair, 1)
-    np.add.at(table[1], pair, schedule.count * (whole / schedule.blocks))
-    return np.where(np.equal.outer(hosts, hosts), 0, table)
 
 
 @pytest.mark.parametrize(("ranks", "hosts", "of"), [(8, 8, 8), (7, 7, 7), (8, 4, 8), (8, 8, 9)])
