@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support import examples
 from tests.topology.test_computed import fabrics
 from topompi.errors import FabricError
-from topompi.network import MAX_HOPS, Tables, joined, walks
+from topompi.network import MAX_HOPS, Tables, joined, link_loads, walks
 from topompi.topology import Fabric, FabricBuilder, Routes, compute_routes
 
 AMOUNTS = st.integers(0, 2**40)
@@ -138,6 +138,17 @@ def test_delays_are_those_of_the_slower_hosts_link() -> None:
     source, destination = np.array([0, 1, 1, 0]), np.array([1, 0, 1, 2])
     assert tables.delays(source, destination).tolist()[:3] == [0.5, 0.5, 0.0]
     assert np.isnan(tables.delays(source, destination)[3])
+
+
+@given(
+    st.lists(st.lists(st.integers(-1, 6), min_size=3, max_size=3), max_size=12),
+    st.integers(1, 7),
+    st.data(),
+)
+def test_links_are_loaded_by_the_paths_that_cross_them(paths, links: int, data) -> None:
+    amounts = data.draw(st.lists(AMOUNTS, min_size=len(paths), max_size=len(paths)))
+    expected = [sum(n * path.count(link) for path, n in zip(paths, amounts, strict=True)) for link in range(links)]
+    assert link_loads(np.array(paths, dtype=np.int32).reshape(-1, 3), np.array(amounts), links).tolist() == expected
 
 
 def test_columns_of_different_lengths_are_refused() -> None:
