@@ -193,6 +193,14 @@ def test_two_writers_of_one_place_are_named() -> None:
     )
 
 
+def test_a_copy_and_a_reduction_into_one_place_are_named() -> None:
+    schedule = make("fan_reduce", 4)
+    message = refused(schedule, changed(schedule, 2, operation=COPY))
+    assert message == (
+        "step 1, rank 2 -> rank 0: output block 0 of rank 0 is written by the transfer from rank 1 in the same step"
+    )
+
+
 def test_two_reductions_into_one_place_are_refused_where_order_matters() -> None:
     schedule = make("linear_reduce", 4)
     message = refused(schedule, changed(schedule, 2, step=1), commutative=False)
@@ -241,6 +249,29 @@ def test_contributions_of_different_blocks_are_named() -> None:
         "step 1, rank 1: output block 0 of rank 1 holds input block 0 of rank 0, and input block 1 of rank 1 "
         "is another block"
     )
+
+
+def test_blocks_may_not_be_mixed_where_order_matters() -> None:
+    schedule = make("linear_allreduce", 2, blocks=2)
+    rows = [*rows_of(schedule)[:3].tolist(), [1, 1, 1, INPUT, 1, OUTPUT, 0, 1, REDUCE]]
+    assert refused(schedule, rows, commutative=False).endswith("and input block 1 of rank 1 is another block")
+
+
+def test_contributions_missing_in_the_midst_are_named_without_blame_for_their_order() -> None:
+    schedule = make("fan_reduce", 5, root=2)
+    message = refused(schedule, np.delete(rows_of(schedule), 2, axis=0))
+    assert message == (
+        "end: output block 0 of rank 2: expecting input block 0 of all ranks, got input block 0 of ranks 0, 2-4 in "
+        "step 1 from rank 4"
+    )
+
+
+def test_a_result_that_reaches_one_rank_only_is_refused() -> None:
+    rows = [[0, 0, 1, INPUT, 0, OUTPUT, 0, 1, COPY], [1, 1, 1, INPUT, 0, OUTPUT, 0, 1, REDUCE]]
+    with pytest.raises(
+        ScheduleError, match=r"^end: output block 0 of rank 0 is never written, expecting input block 0 of"
+    ):
+        check(Schedule.from_rows("allreduce", 2, "half", rows))
 
 
 def test_a_contribution_doubled_until_64_bits_run_over_is_not_mistaken_for_none() -> None:
@@ -317,6 +348,14 @@ def test_a_wrong_place_at_the_end_is_named() -> None:
         "end: output block 0 of rank 1: expecting input block 1 of rank 0, "
         "got input block 2 of rank 0 in step 1 from rank 0"
     )
+
+
+def test_a_wrong_result_at_the_root_is_named() -> None:
+    message = refused(chain(), np.delete(rows_of(chain()), 0, axis=0))
+    assert message == "step 1, rank 0 -> rank 1: output block 0 of rank 0 is read, and nothing ever writes it"
+    schedule = make("linear_bcast", 4, root=2)
+    message = refused(schedule, np.delete(rows_of(schedule), 2, axis=0))
+    assert message == "end: output block 0 of rank 2 is never written, expecting input block 0 of rank 2"
 
 
 def test_dependent_steps_declared_independent_are_named() -> None:

@@ -550,6 +550,12 @@ def test_bad_conf_is_named_with_its_line_and_partial_reading_keeps_the_rest(case
     assert discovery.fabric.switch_ids == tuple(switches.split())
 
 
+def test_partial_reading_cuts_a_cycle_at_one_link_only() -> None:
+    content = "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=s Switches=a,s,b\n"
+    fabric = read(slurm, content, partial=True)[0].fabric
+    assert host_hops(fabric.to_networkx(), ["n1", "n2"]) == {"n1": {"n2": 3}, "n2": {"n1": 3}}
+
+
 def test_a_conf_without_switches_is_refused_even_partially() -> None:
     for partial in (False, True):
         message = refusal(read, slurm, "# nothing\n", partial)
