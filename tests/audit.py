@@ -4,8 +4,6 @@ The status is 1 if there are vulnerabilities. pip-audit is installed into an env
 of advisories, cannot be loaded, a line reports that and the status is 0, because nothing is known then.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A headless Chromium, for tests of pages."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

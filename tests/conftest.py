@@ -1,7 +1,5 @@
 """Tests outside of ``tests/mpi`` get no MPI library: neither its import nor a job."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Cases that cover all pairs: few rows of a product, in which each two values of two factors occur together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 from random import Random

@@ -1,7 +1,5 @@
 """The documents of the repository: their pages, the blocks in them, and the commands that they show."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Emulated networks for tests: a check whether they can be made here, and a check that none remains."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

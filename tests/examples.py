@@ -1,7 +1,5 @@
 """Common helpers for tests of examples: the programs as commands and modules, and the output that documents show."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """Schedules written by hand with plain loops, one for each textbook algorithm of a collective."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 

@@ -32,6 +32,20 @@ class Model:
     lid: dict[str, int] = field(default_factory=dict)
     lmc: dict[str, int] = field(default_factory=dict)
 
+    @classmethod
+    def on_leaves(cls, *leaves: Iterable[str]) -> Model:
+        """Adapters with these names on each leaf switch; several leaf switches have a cable each to a spine."""
+        model = cls()
+        for _ in range(len(leaves) + (len(leaves) > 1)):
+            model.add_switch()
+        switches = list(model.switches)
+        for leaf in switches[:-1]:
+            model.cable(leaf, switches[-1])
+        for leaf, names in zip(switches, leaves, strict=False):
+            for name in names:
+                model.add_adapter(leaf, name)
+        return model
+
     def free_port(self, device: str) -> int:
         return 1 + sum(owner == device for owner, _ in self.peer)
 

@@ -4,8 +4,6 @@ The tools are Debian's ibsim-utils, opensm and infiniband-diags. They need no ro
 own, and the library libumad2sim, loaded before each tool, replaces the kernel's interface.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

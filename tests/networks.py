@@ -1,7 +1,5 @@
 """Networks of random jobs on random fabrics, and the load that a step of a host-level schedule puts on their links."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ It writes osu_like_bench/fabrics/fattree64.ibnetdiscover.xz and fattree64.lfts.x
 README there. Equal versions of the tools make equal files, except for the date in ibnetdiscover's report.
 """
 
-from __future__ import annotations
-
 import lzma
 import sys
 from pathlib import Path

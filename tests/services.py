@@ -1,7 +1,5 @@
 """Topology services in a thread of the tests, and clients that query them."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

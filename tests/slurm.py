@@ -1,7 +1,5 @@
 """A real Slurm on an emulated network, one daemon per host, for tests of Slurm's placement of ranks."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """The source of what is installed, as syntax trees whose names are followed to the modules that they come from."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

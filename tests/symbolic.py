@@ -1,7 +1,5 @@
 """The effect of a schedule, computed slowly with dictionaries: the oracle of the checker's tests."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict, deque
 

@@ -1,7 +1,5 @@
 """The benchmark: its parts by property."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The comparison of two artificial records: known ratios, refusals, drawings, and the command without MPI."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Records of emulated networks: root trusts only records that no other user can have written."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

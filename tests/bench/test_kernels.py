@@ -1,7 +1,5 @@
 """Communication kernels: their messages in the simulated arenas, and the effect of mapping on them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from math import prod

@@ -1,7 +1,5 @@
 """Simulated times against closed forms; refused and reported simulations of an arena."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

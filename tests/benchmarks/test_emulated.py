@@ -1,7 +1,5 @@
 """The benchmark ``emulated``: the order of its jobs, the work left to a further run, and its report."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 
@@ -10,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.choices import Cell, main
 from benchmarks.emulated import balanced, missing
-from benchmarks.emulated_report import lines_of, markdown, read, spread, together
+from benchmarks.emulated_report import markdown, read
 from benchmarks.uplinks import hosts_below, oversubscription, rates_of
 from osu_like_bench.emulate import emulated_fabric
-from osu_like_bench.statistics import Comparison
 from tests.support import examples
 from topompi.errors import BenchmarkError, SourceError
+from topompi.mpi.execution.specs import NATIVE
 
 JOB = ("4x4", "4:1", "block", 1, "python")
 counts = st.integers(1, 4)
@@ -85,13 +84,6 @@ def test_a_further_run_times_what_no_earlier_one_of_the_job_has(tmp_path):
     assert missing(path, other, cells, 1.0) == [one for one in cells if one != ("bcast", 4096)]
 
 
-def test_a_line_that_was_cut_is_named(tmp_path):
-    path = written(tmp_path / "cells.jsonl", (JOB, [cell()]))
-    path.write_text(path.read_text() + '{"job": ["4x4"')
-    with pytest.raises(BenchmarkError, match=r"cells\.jsonl:2: expecting the cells of a job as JSON"):
-        list(lines_of(path))
-
-
 def test_times_of_several_files_count_together_and_jobs_of_other_pythons_are_told_by_their_library(tmp_path):
     files = [
         written(tmp_path / "1", (JOB, [cell(gain=2.0, calls=30)])),
@@ -128,36 +120,29 @@ def test_the_report_has_means_of_both_halves_what_lost_and_what_is_left(tmp_path
     assert lines[-1].startswith("| 4x4 | 4:1 | block | 1 | MPICH | bcast | 1,024 | 40 | 2.000 [2.000, 2.000] | ring |")
 
 
-def test_a_report_on_nothing_says_so(tmp_path):
-    assert list(markdown(read([written(tmp_path / "empty", (JOB, []))]))) == ["No cell has been timed."]
+# --- The benchmark of choices on simulated networks: the contents of its cells, and their summary.
 
 
-def compared(ratios: np.ndarray, error: float) -> list[Comparison]:
-    """Comparisons whose logarithms have a standard error."""
-    ends = np.exp(np.log(ratios)[:, None] + 1.96 * error * np.array([-1, 1]))
-    return [Comparison(ratio, *pair, 100) for ratio, pair in zip(ratios.tolist(), ends.tolist(), strict=True)]
+def test_every_cell_has_the_chosen_algorithm_and_none_beats_the_bound(tmp_path, capsys):
+    kept = tmp_path / "cells.json"
+    told = ["--topology", "xgft:4,4;1,1", "--hosts", "8", "--ppn", "2", "--sizes", "4K,256K"]
+    assert main([*told, "--collectives", "bcast,allreduce", "-o", str(kept)]) == 0
+    cells = [Cell(**row) for row in json.loads(kept.read_text())]
+    assert [(one.collective, one.nbytes) for one in cells] == [
+        (collective, size) for collective in ("bcast", "allreduce") for size in (4096, 262144)
+    ]
+    for one in cells:
+        assert one.chosen == NATIVE or one.chosen in one.seconds
+        assert min(one.library, *one.seconds.values()) >= one.bound
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 5
+    assert printed[-1].startswith("4 cells: regret median ")
 
 
-@given(st.lists(st.floats(0.5, 2), min_size=2, max_size=30), st.floats(0.001, 0.5))
-def test_spread_of_cells_measured_alike_is_their_variance_without_that_of_chance(ratios, error):
-    found = spread(compared(np.array(ratios), error))
-    assert found == pytest.approx(np.sqrt(max(0, np.var(np.log(ratios), ddof=1) - error**2)), rel=1e-6, abs=1e-6)
-
-
-def test_a_cell_known_better_counts_for_more():
-    generator = np.random.default_rng(0)
-    errors = np.repeat([0.01, 0.3], 500)
-    for true in (0.0, 0.05):
-        logs = true * generator.normal(size=1000) + errors * generator.normal(size=1000)
-        found = [one for log, error in zip(logs, errors, strict=True) for one in compared(np.exp([log]), error)]
-        assert spread(found) == pytest.approx(true, abs=0.005)
-
-
-def test_cells_without_an_interval_say_nothing_of_the_spread():
-    alone = [Comparison(ratio, ratio, ratio, 1) for ratio in (0.5, 1.0, 2.0)]
-    assert spread(alone) == 0
-    apart = compared(np.array([0.8, 1.25]), 0.01)
-    assert spread(alone + apart) == spread(apart) > 0.3
-    assert "3 cells, geometric mean 1.000x; below 0.97: 1, with the whole interval 1; least 0.500x" in together(
-        alone, 0.97
-    )
+@pytest.mark.parametrize(
+    ("chosen", "best", "regret", "gain"),
+    [(NATIVE, "ring", 2.0, 1.0), ("ring", "ring", 1.0, 2.0), ("tree", "ring", 4.0, 0.5)],
+)
+def test_regret_and_gain_count_the_library_as_one_of_the_algorithms(chosen, best, regret, gain):
+    cell = Cell("bcast", 1, 0.5, 2.0, {"ring": 1.0, "tree": 4.0}, chosen)
+    assert (cell.best, cell.regret, cell.gain) == (best, regret, gain)

@@ -1,7 +1,5 @@
 """A Slurm that is not there, with jobs in simulated time, for tests of the bridge."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 

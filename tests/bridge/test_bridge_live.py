@@ -1,7 +1,5 @@
 """The bridge beside a real Slurm that is disturbed while 200 jobs run."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The decisions of the bridge: those of the simulator, at every event, also by a planner that knows nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Each command line of Slurm in the documents runs on a real Slurm, and topompi reads its output."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

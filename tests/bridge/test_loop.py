@@ -1,7 +1,5 @@
 """The bridge's loop, and its rules for jobs that do not start, are left to Slurm, or would starve."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

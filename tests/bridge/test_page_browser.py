@@ -1,7 +1,5 @@
 """The live page in a real browser: it refreshes itself, keeps the reader's place, and tells what does not answer."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

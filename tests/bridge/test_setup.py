@@ -1,7 +1,5 @@
 """The files that ``topompi slurm bridge --setup`` makes for an administrator."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

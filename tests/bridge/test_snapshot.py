@@ -1,7 +1,5 @@
 """Slurm's state as the bridge reads it, and the bridge's notes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -106,17 +106,6 @@ def test_debug_shows_the_traceback():
     assert "Traceback" in subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT).stderr
 
 
-def test_empty_and_binary_files_are_refused(tmp_path):
-    for name, content, message in (
-        ("empty", b" \n", "an empty file"),
-        ("binary", b"\x7fELF\x00\x01", "expecting text, got a program (ELF)"),
-    ):
-        (tmp_path / name).write_bytes(content)
-        done = topompi("topology", "show", tmp_path / name)
-        assert done.returncode == 1
-        assert message in done.stderr
-
-
 def test_version_and_usage():
     assert topompi("--version").stdout.startswith("topompi 0.")
     assert topompi("topology", "show").returncode == 2

@@ -1,7 +1,5 @@
 """``topompi colocate pair``: pairs from files of profiles and speed-ups, and one line for each wrong file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

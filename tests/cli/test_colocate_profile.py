@@ -1,14 +1,12 @@
 """``topompi colocate profile``: profiles from reports, their bounds, and the spider plot."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.colocation.profiles.test_readers import CSV, MPIP, TEXT
+from tests.colocation.profiles.test_profiles import CSV, MPIP, TEXT
 from tests.support import command_line
 from topompi.machine.colocation.profiles.files import read_profiles, read_system, write_profiles
 from topompi.machine.colocation.profiles.record import Profile

@@ -1,7 +1,5 @@
 """``topompi demo`` as a new user runs it, and the recorded graph that the demo maps."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``topompi doctor`` and ``topompi doctor --variables``: their findings and exit codes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

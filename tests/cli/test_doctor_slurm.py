@@ -1,7 +1,5 @@
 """Findings of ``topompi doctor`` about Slurm; its commands are replaced by scripts that print a real Slurm's output."""
 
-from __future__ import annotations
-
 import pytest
 
 from topompi.machine.slurm.checks import check_slurm

@@ -1,7 +1,5 @@
 """A command whose input is missing fails: it ends with status 1 or 2, says so in one line, and writes nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

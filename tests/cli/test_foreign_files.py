@@ -1,7 +1,5 @@
 """Files of other programs: whatever command is given one, it says in one line what the file is, in our words."""
 
-from __future__ import annotations
-
 import builtins
 import io
 import re

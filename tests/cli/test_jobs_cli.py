@@ -1,7 +1,5 @@
 """``topompi jobs``: its commands on small inputs, and their refusals."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -172,15 +170,6 @@ def test_check_refuses_options_of_sources_beside_a_specification(tmp_path: Path)
         run("check", tmp_path / "now", "--topology", "leaves=4x2x2", "--csv")
 
 
-def test_allocate_reads_squeue_and_says_why_a_job_waits(tmp_path: Path):
-    jobs = [(7, "RUNNING", "n[0-12]"), (8, "PENDING", "")]
-    listed = [{"job_id": number, "job_state": [state], "nodes": nodes} for number, state, nodes in jobs]
-    (tmp_path / "now").write_text(json.dumps({"jobs": listed}))
-    where = ("--topology", "leaves=4x2x2", "--running", tmp_path / "now")
-    assert "3 nodes are free" in run("allocate", 4, *where, code=1)
-    assert "n[13-15]" in run("allocate", 3, *where)
-
-
 def test_allocate_says_on_which_routes_its_answer_rests_and_what_to_do_if_no_node_suits(tmp_path: Path):
     assumed = "assumed: one link up and one down for each leaf and each pod"
     computed = "computed: shortest paths, d-mod-k among equals"
@@ -241,12 +230,6 @@ def test_a_short_refusal_names_the_way_out(tmp_path: Path, monkeypatch: pytest.M
 def test_words_that_mean_nothing_are_refused(log: Path, words: str):
     with pytest.raises(TopompiError, match="expecting"):
         run("simulate", log, "--topology", "leaves=4x2", *words.split())
-
-
-@pytest.mark.parametrize("source", ["xgft:4,2,2;1,4,2", "XGFT(3; 4,2,2; 1,4,2)"])
-def test_a_topology_source_is_a_cluster(log: Path, source: str):
-    told = json.loads(run("simulate", log, "--topology", source, "--policy", "disjoint", "--json"))
-    assert told["summary"]["jobs"] == 4
 
 
 def test_links_slow_jobs_that_share_a_cable_and_read_their_traffic_from_the_log(tmp_path: Path):

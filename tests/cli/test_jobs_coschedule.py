@@ -1,7 +1,5 @@
 """`topompi jobs simulate` and `compare` with jobs on half nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``topompi jobs price``: prices from a log of the shutter and sacct or a list of jobs, and charges."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

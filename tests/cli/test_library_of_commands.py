@@ -1,7 +1,5 @@
 """Maps, schedules, allocations and profiles made by library calls, without a command line."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -18,7 +18,7 @@ from topompi.mapping.drawing import MOST_CELLS, traffic
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
-from topompi.mapping.rankfiles import WRITERS, read_mapping
+from topompi.mapping.rankfiles import read_mapping
 from topompi.mapping.readers.jsonprofile import write_graph
 from topompi.topology import load
 
@@ -106,16 +106,6 @@ def test_figures_are_sums_over_the_edges(topompi, tmp_path):
     assert summary["moved"] == sum(host != rank // 4 for rank, host in enumerate(hosts))
 
 
-@pytest.mark.parametrize("form", [form for form in WRITERS if form != "plane"])
-def test_every_format_holds_the_map_that_the_summary_shows(topompi, tmp_path, form):
-    graph, path = stencil(tmp_path / "g", (4, 4), shuffle=2), tmp_path / "map"
-    said = topompi(graph, *TREE, "--format", form, "-o", path, "--json")
-    summary = json.loads(said.out)
-    assert summary["format"] == form
-    slot = np.array(summary["slot_of_rank"])
-    assert read_mapping(path, Machine.hierarchy("4:2:2", "1:10:100")).host_of_rank.tolist() == (slot // 4).tolist()
-
-
 def test_a_plane_is_written_where_the_map_is_one(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4))
     said = topompi(graph, *TREE, "--algorithm", "cyclic", "--format", "plane")
@@ -187,29 +177,6 @@ def test_slots_as_slurm_writes_them_come_back(slots):
 def test_other_words_for_slots_are_refused(written):
     with pytest.raises(MapCommandError, match=r"expecting --slots .*3 hosts"):
         parse_slots(written, 3, MapCommandError, "--slots")
-
-
-def hosts_of(topompi, graph, *args):
-    """Host -> ranks that a map puts there, over a fabric."""
-    said = topompi(graph, "--topology", FABRIC, "--format", "slurm", *args)
-    assert said.code == 0, said.err
-    listed = [line.split() for line in said.out.splitlines() if line.startswith("# host")]
-    return {words[2]: int(words[4]) for words in listed}
-
-
-def test_hosts_and_slots_are_taken_from_options_the_slurm_job_or_the_fabric(topompi, tmp_path, monkeypatch):
-    graph, (first, second, third) = stencil(tmp_path / "g", (3, 3)), fabric_hosts()[:3]
-    assert hosts_of(topompi, graph, "--hosts", f"{second},{first}") == {second: 5, first: 4}
-    assert hosts_of(topompi, graph, "--hosts", f"{second},{first}", "--slots", "2,8") == {second: 2, first: 8}
-    repeated = ",".join([third] * 6 + [first] * 4)
-    assert hosts_of(topompi, graph, "--hosts", repeated) == {third: 6, first: 4}
-    assert list(hosts_of(topompi, graph, "--slots", 1).values()) == [1] * 9
-    assert list(hosts_of(topompi, graph, "--slots", 1, "--hosts", "all").values()) == [1] * 16
-    monkeypatch.setenv("SLURM_JOB_NODELIST", f"{third},{second},{first}")
-    monkeypatch.setenv("SLURM_TASKS_PER_NODE", "4(x2),2")
-    assert hosts_of(topompi, graph) == {third: 4, second: 4, first: 2}
-    assert hosts_of(topompi, graph, "--slots", 3) == {third: 3, second: 3, first: 3}
-    assert hosts_of(topompi, graph, "--hosts", first, "--slots", 9) == {first: 9}
 
 
 def test_a_hierarchy_takes_the_names_of_hosts(topompi, tmp_path):
@@ -330,12 +297,6 @@ def test_what_is_wrong_is_one_line_on_standard_error(topompi, tmp_path, args, me
     assert said.err.startswith("topompi: ")
     assert said.err.count("\n") == 1
     assert message in said.err
-
-
-def test_a_line_that_cannot_be_read_is_named(topompi, tmp_path):
-    (tmp_path / "g").write_text("0 1 5\n0 one 5\n")
-    said = topompi(tmp_path / "g", *TREE)
-    assert said.err == f"topompi: {tmp_path}/g:2: expecting a rank (a whole number from 0), got 'one'\n"
 
 
 def test_maps_that_do_not_differ_are_drawn_once_and_said_to(topompi, tmp_path):

@@ -1,7 +1,5 @@
 """Options: groups of them, the bounds of numbers, and texts that are no numbers, pairs or host lists."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Commands on topologies with parts that do not connect, or with faults that ``--partial`` passes over."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The common parts of daemons: unit files, notifications to systemd, counters, logs."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

@@ -3,8 +3,6 @@
 A method that a class of MPI has under the same name is exempt, because mpi4py's reference describes it.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -1,7 +1,5 @@
 """The walks of three new users, step by step: the output of each command, and no traceback."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """``python -m tests.fuzz``: mutations of all seeds until the time is over; status 1 where anything failed."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Iterator

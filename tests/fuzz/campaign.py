@@ -1,7 +1,5 @@
 """Running cases in child processes that may die, and what came of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

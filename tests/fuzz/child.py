@@ -1,7 +1,5 @@
 """Reads what it is told to, within its limits of memory and time, and says how it went: a line of JSON a case."""
 
-from __future__ import annotations
-
 import json
 import resource
 import signal

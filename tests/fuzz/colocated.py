@@ -1,13 +1,11 @@
 """Readers of programs that share nodes, of the shutter, of prices, of traces and of words of commands; their seeds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.colocation.profiles.test_readers import CSV, MPIP, TEXT
+from tests.colocation.profiles.test_profiles import CSV, MPIP, TEXT
 from topompi.cli.colocate.inputs import read_knowledge
 from topompi.cli.colocate.measure import _programs, _runs_so_far
 from topompi.cli.colocate.profile import _collected, _events

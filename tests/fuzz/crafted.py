@@ -1,7 +1,5 @@
 """Inputs that were made to hurt: a few bytes that ask for much, damage in every layer, numbers without end."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Mutations of inputs: of bytes, lines, numbers and names, and of what they are packed in."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

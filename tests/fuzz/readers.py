@@ -1,7 +1,5 @@
 """Every reader of the project, with what a user does next: what was accepted must not fail later."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

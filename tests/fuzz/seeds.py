@@ -1,7 +1,5 @@
 """Sound inputs of every format, small and made here, and the real files where they are."""
 
-from __future__ import annotations
-
 import io
 import json
 import lzma
@@ -185,11 +183,7 @@ def _topologies() -> list[tuple[str, bytes]]:
 
 
 def _described() -> Model:
-    model = Model()
-    model.add_switch()
-    for description in _DESCRIPTIONS:
-        model.add_adapter(next(iter(model.switches)), description)
-    return model
+    return Model.on_leaves(_DESCRIPTIONS)
 
 
 def _lfts(model: Model) -> bytes:

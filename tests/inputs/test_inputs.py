@@ -1,7 +1,5 @@
 """Input files: opened, unpacked and read within limits; a refusal is a TopompiError with file, member and line."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

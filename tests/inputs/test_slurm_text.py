@@ -1,7 +1,5 @@
 """Slurm's text, which one package alone reads: running jobs, accounts, and a job's environment."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

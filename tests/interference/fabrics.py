@@ -1,7 +1,5 @@
 """Fabrics, graphs and placements for the tests of interference, drawn by Hypothesis."""
 
-from __future__ import annotations
-
 import json
 from math import prod
 from pathlib import Path

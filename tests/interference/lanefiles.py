@@ -1,7 +1,5 @@
 """Patterns that find jobs, service levels and ports in the files that `jobs lanes` writes for OpenSM."""
 
-from __future__ import annotations
-
 import re
 
 from topompi.machine.interference.lanes.membership import Member

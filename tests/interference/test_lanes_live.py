@@ -4,8 +4,6 @@ ibsim keeps the arbitration tables, the service levels' lanes and the partition 
 limit of high priority and the number of lanes in use, and it sends no data: no packet of a job is delayed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,8 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.ibsim import Simulation, missing_tools, serve
-from tests.interference.lanefiles import members_of_policy
-from tests.support import command_line
 from topompi.inputs import open_inputs
 from topompi.machine.interference.lanes import Lanes
 from topompi.machine.interference.lanes.files import write_files
@@ -175,30 +171,6 @@ def test_lanes_stay_if_their_lines_are_taken_out_and_go_with_the_file_that_undoe
         assert tables() == (tuple((lane, 4) for lane in range(1, 8)), ((0, 4),))  # the first turns of OpenSM's defaults
 
 
-def test_the_command_reads_a_discovered_fabric_and_opensm_takes_its_files(tmp_path: Path) -> None:
-    """From ibnetdiscover's report and OpenSM's tables, over lanes, back into OpenSM: jobs A and B on levels 0 and 1."""
-    with serve(write_ibnetdiscover(from_spec(SPEC))) as simulation:
-        source = ("--lfts", simulation.route(), "--topology", simulation.discover())
-        jobs = [f"{name}=fft3d@grid=1x6,size=64K,iterations=2,burst={burst}" for name, burst in (("A", 0), ("B", 0.01))]
-        output = tmp_path / "lanes.conf"
-        done = command_line("jobs", "lanes", *jobs, *source, "-p", "F3", "-o", output)
-        assert done.returncode == 0, done.stderr
-        with output.open("a") as stream:
-            stream.write("force_log_flush TRUE\n")
-        held = members_of_policy((tmp_path / "lanes.policy.conf").read_text())
-        assert [(job.name, job.level, len(job.ports)) for job in held] == [("A", 0, 6), ("B", 1, 6)]
-        with simulation.managed("-F", str(output)) as log:
-            lids = lids_of(simulation)
-            for job in held:
-                ends = f"{lids[job.ports[0]]}:{lids[job.ports[-1]]}"
-                told = simulation.run("saquery", "PR", "--src-to-dst", ends)
-                assert re.findall(r"\bsl\.+0x([0-9A-Fa-f]+)", told) == [str(job.level)]
-            found = simulation.run("smpquery", "vlarb", str(lids[held[1].ports[0]]), "1")
-            assert turns(found, "Low") == ((0, 64), (1, 128))
-            assert "\nqos_vlarb_low 0:64,1:128\n" in output.read_text()
-            assert COMPLAINT.findall(log.read_text()) == []
-
-
 def test_turns_for_which_ports_have_no_room_are_cut_off_without_a_word(tmp_path: Path) -> None:
     fabric, qos = from_spec(SPEC), Qos.of(Lanes((0, 1), (1, 40)))
     options = write_files(tmp_path / "lanes.conf", qos, members(fabric, Lanes((0, 1), (1, 40))))[0]
@@ -209,10 +181,3 @@ def test_turns_for_which_ports_have_no_room_are_cut_off_without_a_word(tmp_path:
         assert len(qos.low) > CAPACITY
         assert found == qos.low[:CAPACITY]
         assert not COMPLAINT.findall((simulation.directory / "sm.log").read_text())
-
-
-def test_ibsim_keeps_neither_the_limit_of_high_priority_nor_the_number_of_lanes(by_policy: Managed) -> None:
-    """If it did, the test above would have to compare them, too."""
-    found = by_policy.simulation.run("smpquery", "portinfo", str(by_policy.lid(0)), "1")
-    assert re.search(r"^VLHighLimit:\.+0$", found, re.M)
-    assert re.search(r"^OperVLs:\.+VL0-7$", found, re.M)

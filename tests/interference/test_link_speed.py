@@ -1,7 +1,5 @@
 """The model of run times ``links``: exact cases, its properties, and its error against a simulation of messages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -11,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studies.interference.mixes import draw, modelled, simulated
-from tests.support import examples, shared_data
+from tests.support import examples
 from tests.workloads import random_workload
 from topompi.machine.interference import InterferenceError, LinkSpeed
 from topompi.machine.interference.contention import speeds
 from topompi.machine.interference.streams import PATTERNS, demands_of, network_of, steps_of, stream_of
-from topompi.machine.jobs import Cluster, JobsError, Observer, Workload, find_speed, read_workload, simulate
+from topompi.machine.jobs import Cluster, JobsError, Observer, Workload, find_speed, simulate
 from topompi.machine.jobs.allocation import Placement
 from topompi.machine.jobs.allocation.oblivious import First
 from topompi.machine.jobs.nodestates import NodeStates
@@ -315,16 +313,3 @@ def test_speeds_are_near_those_of_simulated_messages(spec: str):
     assert abs(error.mean()) < 0.03
     assert np.abs(error).mean() < 0.04
     assert np.quantile(np.abs(error), 0.95) < 0.15
-
-
-@pytest.mark.long
-def test_a_thunder_log_on_janus_runs_slower_by_shared_links_and_as_logged_without():
-    fabric = shared_data("fabrics/janus-2014.ibnetdiscover.xz")
-    tables = shared_data("fabrics/derived-ibsim-opensm/janus.minhop.opensm-lfts.dump.xz")
-    machine = cluster_of(load(fabric, tables).routes)
-    jobs = read_workload(shared_data("workloads/LLNL-Thunder-2007-1.1-cln.swf.gz"), 4).select(slice(250))
-    ends = {name: simulate(jobs, machine, allocator=name, speed="links").end for name in ("first", "disjoint")}
-    logged = {name: simulate(jobs, machine, allocator=name).end for name in ends}
-    assert (ends["disjoint"] == logged["disjoint"]).all()
-    assert (ends["first"] >= logged["first"]).all()
-    assert (ends["first"] > logged["first"]).mean() > 0.05

@@ -1,7 +1,5 @@
 """The allocator `disjoint` as a plain program, which searches every state anew for every job, as an oracle."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from topompi.machine.jobs.allocation import Job, Occupancy, Placement

@@ -1,7 +1,5 @@
 """Many jobs on one machine: numbers of real logs, and the guarantees of every queue."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -99,7 +97,7 @@ def naive_plan(jobs: Workload, nodes: int) -> list[int]:
     return [start[job] for job in range(len(jobs))]
 
 
-@pytest.mark.parametrize("base", [0, *(pytest.param(one, marks=pytest.mark.long) for one in (50, 150, 250))])
+@pytest.mark.parametrize("base", [0, pytest.param(50, marks=pytest.mark.long)])
 def test_conservative_equals_a_naive_timeline(base):
     for seed in range(base, base + (100 if base else 50)):
         jobs = random_workload(seed, 12, 8)

@@ -1,7 +1,5 @@
 """Allocators: the guarantees of each, worked examples, and the exact allocator as an oracle."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations, permutations
 
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.support import examples
 from topompi.machine.jobs import (
-    ALLOCATORS,
     AllocationError,
     Cluster,
     check,
@@ -21,35 +18,7 @@ from topompi.machine.jobs.allocation import Job
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 
-NAMED = [name for name in ALLOCATORS if name != "counts"]
 ISOLATING = ("exclusive", "isolated", "disjoint", "exact")
-
-
-def check_states(allocator: str, seed: int, states: int) -> int:
-    """Jobs that come and go on a random cluster; in each state `place` and `feasible` are compared."""
-    rng = random.Random(seed)
-    sizes = [rng.randint(1, 6) for _ in range(6)]
-    cluster = Cluster.of("random", sizes, [2, 1, 3])
-    policy = find_allocator(allocator)
-    state, running = policy.state(cluster), []
-    for index in range(states):
-        if running and rng.random() < 0.4:
-            state.end(running.pop(rng.randrange(len(running))))
-        job = Job(index, rng.randint(1, sum(sizes)) if rng.random() < 0.4 else rng.randint(1, 5))
-        placement = policy.place(job, state)
-        assert (placement is not None) == policy.feasible(job, state)
-        if placement is None:
-            continue
-        nodes = placement.nodes
-        assert len(set(nodes.tolist())) == len(nodes) >= (0 if allocator == "counts" else job.size)
-        assert not state.busy[nodes].any()
-        state.start(job, placement)
-        running.append(index)
-    for index in running:
-        state.end(index)
-    assert state.free == cluster.num_nodes
-    assert not state.busy.any()
-    return states
 
 
 def test_the_worked_sequence_of_the_isolated_allocator():
@@ -84,13 +53,6 @@ def test_the_detector_finds_the_conflicts_of_the_literature():
     cluster = Cluster.regular(18, 3, 3)
     found = check({0: [0, 3], 1: [1, 2, 4, 9, 10], 2: [6, 12, 13]}, cluster.links)
     assert set(found.pairs) == {(0, 1), (1, 2)}
-
-
-@pytest.mark.parametrize("allocator", list(ALLOCATORS))
-@examples(25)
-@given(seed=st.integers(0, 10**6))
-def test_place_succeeds_if_and_only_if_feasible(allocator, seed):
-    check_states(allocator, seed, 25)
 
 
 @examples(40)
@@ -132,38 +94,6 @@ def test_the_detector_finds_all_pairs_and_links_of_the_definition_and_no_other(w
     assert found.num_links == len({link for links in found.pairs.values() for link in links.tolist()})
 
 
-def test_three_jobs_on_one_link_are_three_pairs():
-    found = check({0: [0, 6], 1: [1, 7], 2: [2, 8]}, Cluster.regular(12, 6).links)
-    assert set(found.pairs) == {(0, 1), (0, 2), (1, 2)}
-    assert found.num_links == 4  # up and down, of two leaves
-
-
 def test_a_node_of_two_jobs_is_refused():
     with pytest.raises(AllocationError, match="got node 4 twice"):
         check({0: [0, 4], 1: [4, 5]}, Cluster.regular(12, 6).links)
-
-
-def test_no_links_in_use_are_no_conflicts():
-    assert not check({0: [0, 1], 1: [3]}, Cluster.regular(18, 3, 3).links)
-    assert not check({}, Cluster.regular(18, 3, 3).links)
-
-
-@pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if find_allocator(name).monotone])
-def test_a_job_that_fits_still_fits_after_others_have_ended(allocator):
-    rng = random.Random(4)
-    for _ in range({"exact": 3, "apart": 10}.get(allocator, 60)):
-        cluster = Cluster.of("random", [rng.randint(1, 6) for _ in range(6)], [2, 1, 3])
-        policy = find_allocator(allocator)
-        state, running = policy.state(cluster), []
-        for index in range(20):
-            placement = policy.place(job := Job(index, rng.randint(1, 9)), state)
-            if placement is not None:
-                state.start(job, placement)
-                running.append(index)
-        rng.shuffle(running)
-        fitted: set[int] = set()
-        for index in running:
-            state.end(index)
-            fits = {size for size in range(1, cluster.num_nodes + 1) if policy.feasible(Job(99, size), state)}
-            assert fitted <= fits
-            fitted = fits

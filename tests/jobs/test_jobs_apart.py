@@ -1,7 +1,5 @@
 """The allocator `apart`: no two nodes of a job share a link into their leaf wherever that can be avoided."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

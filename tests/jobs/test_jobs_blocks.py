@@ -4,8 +4,6 @@ The cluster has 36 nodes in leaves of 6, and pods of 3 leaves. A part has 4 of a
 leaves 0 and 3.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`check_allocator`: every built-in allocator passes, and an allocator that breaks a promise is refused."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`disjoint` against a plain program, and the state that it keeps against the definition."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

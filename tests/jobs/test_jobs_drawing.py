@@ -1,7 +1,5 @@
 """Pictures of outcomes show the whole of them, with the log's name, and waits of 0 as 0."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Metrics of an outcome: against their definitions, job by job, and numbers of the literature."""
 
-from __future__ import annotations
-
 import csv
 import json
 from itertools import combinations, pairwise

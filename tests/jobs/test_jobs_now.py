@@ -1,8 +1,5 @@
 """The nodes that jobs hold now, from all that Slurm prints, are never given away."""
 
-from __future__ import annotations
-
-import gzip
 import json
 from pathlib import Path
 
@@ -219,14 +216,6 @@ def test_a_node_in_any_other_state_than_idle_is_closed(state: str) -> None:
 @pytest.mark.parametrize("state", ["idle", "idle~", "IDLE+CLOUD+POWERED_DOWN", "plnd", "idle%"])
 def test_an_idle_node_that_saves_power_is_open(state: str) -> None:
     assert is_idle(state)
-
-
-@pytest.mark.parametrize("text", [TABLE, BARS, YAML, OLD_JSON, SINFO, SCONTROL])
-def test_a_packed_list_is_the_list(text: str, tmp_path: Path) -> None:
-    (tmp_path / "plain").write_text(text)
-    (tmp_path / "packed").write_bytes(gzip.compress(text.encode()))
-    read = read_closed if text in (SINFO, SCONTROL) else lambda path: held(Path(path))
-    assert read(str(tmp_path / "packed")) == read(str(tmp_path / "plain"))
 
 
 def test_running_jobs_may_spell_hosts_without_their_domain_and_in_another_case() -> None:

@@ -1,7 +1,5 @@
 """Slots for one further job beside running jobs whose CPUs are told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clusters of several parts that no links join: each job's nodes lie in one part, by every policy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

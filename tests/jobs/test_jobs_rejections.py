@@ -1,7 +1,5 @@
 """Sizes in processors, times with fractions, and the reason for which each job is rejected."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,13 +1,10 @@
 """Tables of squeue, sinfo and scontrol in the formats that their users choose, with and without headings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.support import command_line
 from topompi.errors import TopompiError
 from topompi.inputs.hostlist import expand
 from topompi.inputs.slurm.nodes import read_closed
@@ -139,11 +136,3 @@ def test_a_count_of_thousands_of_digits_and_a_row_without_state_are_survived(tmp
     assert [job.hosts for job in read_running(tmp_path / "now")] == [("n0",)]
     (tmp_path / "states").write_text("NODELIST NODES REASON STATE\nn0 1 x\n")
     assert read_closed(str(tmp_path / "states")) == ("n0",)
-
-
-def test_nodes_of_a_list_without_headings_are_not_given_away(tmp_path: Path) -> None:
-    (tmp_path / "now").write_text(BARE)
-    (tmp_path / "states").write_text("n[7,9] drained\nn[11-12] idle\n")
-    words = ("jobs", "allocate", 1, "--topology", "leaves=4x2x2", "--running", tmp_path / "now")
-    done = command_line(*words, "--closed", tmp_path / "states", "-p", "first")
-    assert done.stdout.splitlines()[0] == "n11"

@@ -1,7 +1,5 @@
 """Isolation on the forwarding tables of real fabrics."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

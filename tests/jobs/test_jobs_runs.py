@@ -1,7 +1,5 @@
 """A simulation depends on its arguments alone: nothing of one run is left for the next."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Logs of sacct as people keep them: joined, exported, cut, with texts that have separators, of requeued jobs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

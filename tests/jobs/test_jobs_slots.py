@@ -1,7 +1,5 @@
 """Jobs on slots: nodes that several jobs share, metrics by slots, and nodes that are drained or down."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -420,12 +418,6 @@ def test_the_command_runs_jobs_on_slots(tmp_path: Path):
     assert one["slots"] == ["0-11", "12-14", "15 24", "25-34", "16-20 35-39"]
     asked = [row["requested_number_of_resources"] for row in csv.DictReader((tmp_path / "j.csv").open())]
     assert asked == ["12", "3", "2", "10", "10"]
-
-
-def test_without_share_and_with_cores_the_command_gives_whole_nodes(tmp_path: Path):
-    alone = command(tmp_path, "simulate", "--slots", "8", "-p", "shared")
-    assert "slots" not in alone
-    assert alone["start"] == command(tmp_path, "simulate", "--cores", "8", "-p", "first")["start"]
 
 
 def test_the_command_names_queues(tmp_path: Path):

@@ -1,7 +1,5 @@
 """``topompi slurm select``: idle nodes for a job by the routes."""
 
-from __future__ import annotations
-
 import json
 import re
 

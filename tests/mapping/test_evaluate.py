@@ -1,7 +1,5 @@
 """The evaluator of mappings, against a sum over pairs in whole numbers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One communication graph in the forms in which programs and people write it: every one is read, or said why not."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The communication graph: equal volumes between ranks from every form of description."""
 
-from __future__ import annotations
-
 import networkx
 import numpy as np
 import pytest

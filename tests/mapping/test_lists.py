@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support import command_line, examples, shared_data
+from tests.support import examples, shared_data
 from topompi.mapping.readers import GraphFileError, read_edges, read_graph
 
 
@@ -199,10 +199,3 @@ def test_columns_that_name_no_ranks_are_refused(tmp_path):
         read(tmp_path, "0 1 5\n", columns=("a", "b"))
     with pytest.raises(GraphFileError, match="f:2: expecting 'src dst bytes', got '0 1'"):
         read(tmp_path, "src dst bytes\n0 1\n0 1 5\n")
-
-
-def test_the_command_says_its_guess_and_takes_the_columns(tmp_path):
-    (tmp_path / "g").write_text("0 1 1000 8000\n1 0 1 90000000\n")
-    words = ("map", tmp_path / "g", "--topology", "tree=1:2@1:10")
-    assert "taken as src,dst,count,bytes" in command_line(*words).stderr
-    assert "taken as" not in command_line(*words, "--columns", "src,dst,-,bytes").stderr

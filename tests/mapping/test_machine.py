@@ -1,7 +1,5 @@
 """Machines: distances between hosts, slots, and mappings on them."""
 
-from __future__ import annotations
-
 import networkx
 import numpy as np
 import pytest

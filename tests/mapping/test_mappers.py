@@ -1,7 +1,5 @@
 """Mappers: a permutation with exact slots for any graph on any machine, and equal results for equal seeds."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Placement: properties of block, cyclic and random over any numbers of ranks and hosts."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Swaps of ranks: their predicted gains are exact, and no swap makes a mapping worse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

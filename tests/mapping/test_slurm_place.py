@@ -1,7 +1,5 @@
 """``topompi slurm place``: hosts of tasks within an allocation of Slurm, by environment and by options."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import product

@@ -1,7 +1,5 @@
 """Grids, tori and trees in communication graphs: recognition, and the mappings that follow from them."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from math import ceil, prod, sqrt
 

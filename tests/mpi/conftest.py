@@ -1,7 +1,5 @@
 """All tests here need an MPI library, and run with each."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

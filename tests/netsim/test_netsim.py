@@ -57,20 +57,6 @@ def test_every_flow_has_a_full_link_on_which_no_flow_is_faster(seed):
     assert bottleneck.any(axis=1).all()
 
 
-def test_one_flow_takes_its_latencies_and_its_bytes_over_the_rate():
-    assert run(one_switch(2), [program(2, (0, 0, 1, 1e6))]).job_seconds[0] == pytest.approx(1e-3 + 2e-6)
-
-
-def test_seven_flows_into_one_host_take_seven_times_as_long():
-    together = program(8, *((0, source, 7, 1e6) for source in range(7)))
-    assert run(one_switch(8), [together]).job_seconds[0] == pytest.approx(7e-3 + 2e-6)
-
-
-def test_the_rate_of_a_flow_that_ends_goes_to_the_others():
-    found = run(one_switch(3, 0.0), [program(3, (0, 0, 2, 1e6), (0, 1, 2, 3e6))])
-    assert found.rank_seconds == pytest.approx([2e-3, 4e-3, 4e-3])
-
-
 def test_a_burst_delays_what_follows_and_an_eager_send_does_not_wait():
     late = program(2, (1, 0, 1, 1e3), compute=[(0, 1, 5e-3)])
     waits, eager = (run(one_switch(2), [late], hosts=Hosts(eager=limit)) for limit in (0, 1e3))
@@ -89,11 +75,6 @@ def test_messages_inside_a_host_are_copied_at_a_rate_of_their_own_and_leave_the_
     pairs = np.array([(0, 0, SEND, 1, 1e6), (1, 0, RECEIVE, 0, 1e6), (2, 0, SEND, 3, 1e6), (3, 0, RECEIVE, 2, 1e6)])
     found = run(one_switch(2, 0.0), [Program([0, 0, 0, 1], *pairs.T)], hosts=Hosts(copy_rate=rate))
     assert found.rank_seconds == pytest.approx([1e6 / rate] * 2 + [1e-3] * 2)
-
-
-def test_two_jobs_share_a_link_and_one_that_starts_later_only_the_rest():
-    first, later = program(2, (0, 0, 1, 2e6)), program(2, (0, 0, 1, 2e6), start=1e-3)
-    assert run(one_switch(2, 0.0), [first, later]).job_seconds == pytest.approx([3e-3, 3e-3])
 
 
 def test_window_bounds_the_steps_in_flight():
@@ -231,9 +212,3 @@ def test_wrong_programs_are_refused_with_rank_and_step(rows, message):
 def test_wrong_lanes_and_repetitions_are_refused(about, message):
     with pytest.raises(NetsimError, match=re.escape(message)):
         program(2, (0, 0, 1, 8), **about)
-
-
-def test_ranks_that_wait_for_each_other_are_an_error():
-    rows = [(0, 0, RECEIVE, 1, 8), (0, 1, SEND, 1, 8), (1, 0, RECEIVE, 0, 8), (1, 1, SEND, 0, 8)]
-    with pytest.raises(NetsimError, match="waits for ever"):
-        run(one_switch(2), [Program([0, 1], *np.array(rows).T)])

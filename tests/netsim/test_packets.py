@@ -414,12 +414,6 @@ def test_trees_have_no_circle_and_rings_one_of_all_their_links():
     assert sorted(dependency_cycle(ring(), first, second)) == [8, 9, 10, 11]
 
 
-def test_ranks_that_wait_for_each_other_are_an_error():
-    rows = [(0, 0, RECEIVE, 1, 8), (0, 1, SEND, 1, 8), (1, 0, RECEIVE, 0, 8), (1, 1, SEND, 0, 8)]
-    with pytest.raises(NetsimError, match="rank 0: expecting an end of its program, got a step that waits for ever"):
-        run(network([2]), [Program([0, 1], *np.array(rows).T)])
-
-
 # ---- what is refused ----
 
 

@@ -1,7 +1,5 @@
 """Flows beside SimGrid on random mixes of jobs that share a tree."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path

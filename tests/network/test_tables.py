@@ -1,7 +1,5 @@
 """Paths, hops, delays and loads of a network against walks of single pairs: in chunks, on parts, with unknown rates."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files of fitted parameters of the cost model, and the setting that names one."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace
@@ -12,7 +10,6 @@ import pytest
 from tests.support import refusal
 from topompi.errors import SettingError
 from topompi.mpi.prediction.machines import FOLDER, machine_from, machine_model, machines
-from topompi.mpi.prediction.predictor import Predictor
 from topompi.schedules import make
 from topompi.schedules.analysis import loads
 from topompi.schedules.analysis.cost import cost
@@ -74,13 +71,3 @@ def test_routes_that_are_followed_as_needed_give_the_same_time(monkeypatch, coll
     for module in (costs, loads):
         monkeypatch.setattr(module, "MOST_HOSTS", 2)
     assert cost(made, network, model, 1000).seconds == usual
-
-
-def test_the_predictor_takes_a_machine() -> None:
-    routes = load_routes("xgft:4,4;1,2")
-    interface = TopologyInterface.place(routes.fabric.hosts, routes)
-    seconds = {
-        name: Predictor(interface, model=machine_model(name)).seconds("Allreduce", "ring", 1 << 20, 0)
-        for name in ("leonardo", "fugaku")
-    }
-    assert seconds["leonardo"] != seconds["fugaku"]

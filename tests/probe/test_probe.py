@@ -1,7 +1,5 @@
 """Probing: the pairs of ranks and their times; trees found in models."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import combinations

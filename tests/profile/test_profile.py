@@ -1,10 +1,10 @@
 """Profiles: their file, and the targets of messages."""
 
-from __future__ import annotations
-
 import gzip
 import json
+import stat
 import sys
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,13 +16,18 @@ from typer.testing import CliRunner
 from tests.support import examples
 from topompi.cli.app import app
 from topompi.mapping import CommunicationGraph, read_graph
+from topompi.mpi.execution.specs import CALLS
 from topompi.mpi.profile import Profile, ProfileError, read_profile, write_profile
 from topompi.mpi.profile.analysis import GRANULARITIES, by_hops, by_level, contract, link_loads, units_of
 from topompi.mpi.profile.colours import PALETTES, colours_of
+from topompi.mpi.profile.command import kept_command
+from topompi.mpi.profile.counting import Counters, asked
 from topompi.mpi.profile.export import EXPORTS, export
+from topompi.mpi.profile.file import part_of
 from topompi.mpi.profile.monitored import read_monitored
 from topompi.mpi.profile.pictures import draw_comparison, heat
-from topompi.mpi.profile.recording import KINDS, RankRows, View
+from topompi.mpi.profile.recording import KINDS, Call, RankRows, View
+from topompi.mpi.profile.summary import summarise
 from topompi.topology import TopologyInterface, load
 
 COUNTS = st.integers(0, 2**40)
@@ -369,3 +374,114 @@ def test_pictures_of_two_runs_are_drawn_and_do_not_change(tmp_path):
     assert drawn[0] == drawn[1]
     names = {f"{run}-{kind}.svg" for run in ("one", "two") for kind in ("heat", "histogram", "links")}
     assert set(drawn[0]) == {*names, "comparison.svg"}
+
+
+# --- Counting of messages: its bounds, its memory, and the parts of a file.
+
+
+@given(st.sampled_from(list(CALLS.values())), st.integers(1, 9), st.data(), st.integers(0, 10**6))
+def test_what_a_call_is_asked_to_move_stays_within_its_ranks_and_what_mpi_defines(spec, size, data, nbytes):
+    root = data.draw(st.integers(0, size - 1))
+    sent, got = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for rank in range(size):
+        peers, volume = asked(spec, size, rank, root, nbytes)
+        assert rank not in peers
+        assert len(set(peers.tolist())) == len(peers)
+        sent[rank] = volume.sum()
+        np.add.at(got, peers, volume)
+    if spec.collective == "bcast":
+        assert got.tolist() == [0 if rank == root else nbytes for rank in range(size)]
+    if spec.collective == "allreduce":
+        assert (sent <= 2 * nbytes).all()
+    if spec.collective == "barrier":
+        assert not sent.any()
+
+
+def test_counters_take_memory_for_the_peers_and_kinds_that_occur():
+    counters = Counters(1024, np.arange(1024))
+    assert not counters.tables
+    for nbytes in range(2000):  # more distinct calls than a group keeps
+        counters.group(0, np.arange(1024, dtype=np.int32)).called("Bcast", 0, nbytes)
+    record = counters.rows(0, "")
+    assert sum(column.itemsize * len(column) for table in counters.tables.values() for column in table) == 16 * 1024
+    assert record.messages.sum() == 2000 * 1023
+    assert record.volume.sum() == sum(range(2000)) * 1023
+    assert sum(call.times for call in record.calls) == 2000
+    assert len(record.calls) < 600
+
+
+def test_what_counting_took_is_in_the_file_and_is_said(tmp_path):
+    calls = (Call("Bcast", 2, 8, 100), Call("Barrier", 2, 0, 50))
+    rows = [replace(RankRows.of_rows(0, [(0, 1, 50, 400)]), calls=calls), RankRows.of_rows(1, [])]
+    write_profile(Profile(2, "by hand", of_rank=rows, moves="EISRC", counting=5e-7), tmp_path / "run.topoprof")
+    interface = TopologyInterface.place(["a", "b"], None)
+    says = summarise(read_profile(tmp_path / "run.topoprof"), interface, hint=False)["says"]
+    assert says == ["counting took about 0.50 us a call, 0.0001 s on the rank with most calls"]
+
+
+def test_parts_of_several_runs_are_refused(tmp_path):
+    path = tmp_path / "run.topoprof"
+    write_profile(Profile(2, "by hand"), part_of(path, 0))
+    write_profile(Profile(3, "by hand"), part_of(path, 1))
+    with pytest.raises(ProfileError, match="expecting parts of one run"):
+        read_profile(path)
+    assert sys.modules["topompi.mpi.profile"]
+
+
+# --- Secrets in profiles: the arguments of a command line that a profile keeps, and its readers.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--password=SECRET"],
+        ["--password=a,SECRET=c"],
+        ["--password", "SECRET"],
+        ["-token", "SECRET"],
+        ["--api-key=SECRET"],
+        ["--apiKey", "SECRET"],
+        ["-x", "DB_PASSWD=SECRET"],
+        ["-genv", "MY_TOKEN", "SECRET"],
+        ["--export=ALL,PGPASSWORD=SECRET"],
+        ["AWS_SECRET_ACCESS_KEY=SECRET"],
+        ["--url=https://user:SECRET@host/x"],
+        ["postgres://user:SE/SECRET@host"],
+        ["--header", "Authorization: Bearer SECRET"],
+        ["sh", "-c", "export CREDENTIALS=SECRET; ./app"],
+        ["--key", "SECRET", "--steps", "10"],
+    ],
+    ids=" ".join,
+)
+def test_arguments_that_look_like_secrets_are_left_out(words, monkeypatch):
+    kept = kept_command(["./app", *words, "end"])
+    assert "SECRET" not in kept.replace("AWS_SECRET_ACCESS_KEY", "")
+    assert "***" in kept
+    assert (kept.startswith("./app "), kept.endswith(" end")) == (True, True)
+    monkeypatch.setenv("TOPOMPI_PROFILE_COMMAND", "whole")
+    assert "SECRET" in kept_command(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["mpirun", "-n", "4", "./app", "--steps=10", "--keyframes", "3"],
+        ["--monkey=1", "--compass", "n", "http://host:80/x", "C:/x", "a=b"],
+        ["--output", "tokens.txt", "h[0-3]:2"],
+    ],
+    ids=" ".join,
+)
+def test_other_arguments_are_kept(words):
+    assert "***" not in kept_command(words)
+
+
+def test_a_value_of_the_variable_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("TOPOMPI_PROFILE_COMMAND", "all")
+    with pytest.raises(ValueError, match="TOPOMPI_PROFILE_COMMAND: expecting one of masked, whole"):
+        kept_command(["x"])
+
+
+def test_a_profile_is_for_its_owner_even_where_an_older_one_was_for_all(tmp_path):
+    path = tmp_path / "f.topoprof"
+    path.touch(0o644)
+    write_profile(Profile(1, "by hand", of_rank=[RankRows.of_rows(0, [])]), path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -1,7 +1,5 @@
 """Advice from profiles: the gains of a mapping and of schedules, and the commands that apply it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shlex

@@ -1,7 +1,5 @@
 """The page of a profile in a real browser: its contents, the texts under the pointer, and no errors."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

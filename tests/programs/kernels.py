@@ -1,4 +1,4 @@
-"""Run by test_kernels.py under mpirun: all kernels with validation, then with phases that do nothing."""
+"""Run by test_bench.py under mpirun: all kernels with validation, then with phases that do nothing."""
 
 import sys
 

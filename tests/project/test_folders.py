@@ -1,7 +1,5 @@
 """Where tests stand: those with an MPI library in ``tests/mpi``, and all at the paths by which others name them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

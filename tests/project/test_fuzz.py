@@ -1,7 +1,5 @@
 """A short campaign of damaged inputs against every reader; ``make fuzz`` is the long one."""
 
-from __future__ import annotations
-
 import ast
 import sys
 import time

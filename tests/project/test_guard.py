@@ -1,7 +1,5 @@
 """The guard of root: it runs no module that another user could have put on Python's search path."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -11,6 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
+from tests.ibreports import S1, Model, default_report
 from tests.support import ROOT, command_line
 from topompi.cli.terminal import console, guard_streams
 from topompi.errors import SourceError
@@ -20,24 +21,11 @@ MARKUP = ["[bold]x[/foo]", "[link=http://h]y", "[/x]", "run[red]", ":smile:"]
 CONTROL = ["\x1b]52;c;aGk=\x07", "\x1b[31m", "\x9b2J", "\x7f", "\r", "\x00", "\u202e"]
 
 
-def ibnetdiscover(leaf, spine="spine"):
-    """Two leaf switches with two hosts each below a switch."""
-    nodes = [("1", spine, [("2", 1, leaf), ("3", 1, "other")])]
-    nodes += [("2", leaf, [("1", 1, spine), ("a", 1, "h1 mlx"), ("b", 1, "h2 mlx")])]
-    nodes += [("3", "other", [("1", 2, spine), ("c", 1, "h3 mlx"), ("d", 1, "h4 mlx")])]
-    lines = []
-    for guid, name, ends in nodes:
-        lines.append(
-            f'vendid=0x0\nswitchguid=0x{guid}({guid})\nSwitch\t8 "S-{guid}"\t\t# "{name}" base port 0 lid 1 lmc 0'
-        )
-        for port, (to, at, words) in enumerate(ends, 1):
-            kind = "H" if to in "abcd" else "S"
-            lines.append(f'[{port}]\t"{kind}-{to}"[{at}]({to})\t\t# "{words}" lid 1 4xEDR')
-        lines.append("")
-    for number, (guid, leaf_guid, port) in enumerate([("a", "2", 2), ("b", "2", 3), ("c", "3", 2), ("d", "3", 3)], 1):
-        lines.append(f'caguid=0x{guid}\nCa\t1 "H-{guid}"\t\t# "h{number} mlx"')
-        lines.append(f'[1]({guid})\t"S-{leaf_guid}"[{port}]\t\t# lid {number + 3} lmc 0 "l" lid 1 4xEDR\n')
-    return "\n".join(lines)
+def ibnetdiscover(leaf):
+    """Two leaf switches with two hosts each below a spine; the first leaf switch has the name."""
+    model = Model.on_leaves(["h1 mlx5_0", "h2 mlx5_0"], ["h3 mlx5_0", "h4 mlx5_0"])
+    model.switches[S1] = leaf
+    return default_report(model)
 
 
 @pytest.fixture(params=[*MARKUP, *CONTROL[:4]])
@@ -73,14 +61,16 @@ def test_a_switch_may_have_any_name(source, name, words):
 
 def test_differences_show_the_names_of_switches_as_they_are(tmp_path):
     for file, name in (("a.ibnetdiscover", "[bold]x[/foo]"), ("b.ibnetdiscover", "[link=http://h]y")):
-        (tmp_path / file).write_text(ibnetdiscover(name).replace("0x2(2)", f"0x{ord(file[0])}(2)"), encoding="utf-8")
+        (tmp_path / file).write_text(ibnetdiscover(name).replace(S1[2:], f"{ord(file[0]):016x}"), encoding="utf-8")
     done = command_line("topology", "diff", tmp_path / "a.ibnetdiscover", tmp_path / "b.ibnetdiscover")
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("host", ["[/]", "h[1", "x,y", "\x1b[2J"])
 def test_a_host_may_have_any_name(tmp_path, host):
-    (tmp_path / "f.ibnetdiscover").write_text(ibnetdiscover("leaf").replace("h1 mlx", f"{host} mlx"), encoding="utf-8")
+    (tmp_path / "f.ibnetdiscover").write_text(
+        ibnetdiscover("leaf").replace("h1 mlx5", f"{host} mlx5"), encoding="utf-8"
+    )
     done = command_line("topology", "show", "f.ibnetdiscover", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert visible(host) in done.stdout

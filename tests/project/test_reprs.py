@@ -1,7 +1,5 @@
 """The repr of big values, which is short, and the completion of public names."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """SECURITY.md names all that runs as root, listens, or has a mode of its own; a new one fails until it is named."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A wheel: the names that it installs, its demo with nothing but Python, and the least versions that it needs."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.schedules.proof import check
 from topompi.schedules.symmetric.allgather import allgather_doubling, allgather_leaders, allgather_ring
 from topompi.schedules.trees import depth_first
 
@@ -32,16 +31,6 @@ def crossing(schedule, cluster):
     """Messages that enter or leave each cluster, as the rows of the schedule."""
     rows = schedule.messages
     return rows[cluster[schedule.source[rows]] != cluster[schedule.destination[rows]]]
-
-
-@examples(100)
-@given(jobs(), st.booleans(), st.integers(2, 5))
-def test_every_allgatherv_is_proved_for_any_order_counts_and_clusters(job, near_last, radix):
-    size, order, counts, clusters = job
-    check(allgather_ring(size, order=order, counts=counts))
-    check(allgather_doubling(size, order=order, near_last=near_last, counts=counts))
-    check(allgather_leaders(size, clusters, radix=radix, counts=counts))
-    check(allgather_leaders(size, clusters, exchange="doubling", radix=radix, counts=counts))
 
 
 @examples(50)

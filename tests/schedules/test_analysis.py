@@ -1,7 +1,5 @@
 """The load that a schedule puts on a network, against plain loops over rows and links and against networkx."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections import Counter, defaultdict
@@ -356,18 +354,3 @@ def test_latency_is_the_binary_logarithm_rounded_up(ranks: int) -> None:
 def test_a_bound_of_no_collective_is_refused(arguments: tuple[str, int | None], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lower_bound(host_network(0, 1), arguments[0], root=arguments[1])
-
-
-def test_a_thousand_ranks_are_analysed_by_arrays() -> None:
-    """An alltoall of 512 hosts, a quarter of a million messages: bytes by hops are those of the pairs."""
-    routes = load("XGFT(2; 16,32; 1,8)").routes
-    network = network_of(TopologyInterface.place(routes.fabric.hosts[:512], routes))
-    p = network.num_ranks
-    step, rank = (axis.ravel() for axis in np.indices((p, p)))
-    zero = np.zeros_like(step)
-    to = (rank + step) % p
-    rows = np.stack((step, rank, to, zero, to, zero + 1, rank, zero + 1, zero), axis=1)
-    analysis = analyse(Schedule.from_rows("alltoall", p, "shift", rows), network, 8)
-    assert analysis.bytes_by_hops.tolist() == [0, 512 * 15 * 8, 0, 512 * 496 * 8]
-    assert analysis.transfers.sum() == 512 * 15 * 2 + 512 * 496 * 4
-    assert analysis.ratio >= 1

@@ -1,7 +1,5 @@
 """The checker, against a slow oracle: it accepts right schedules, and refuses wrong ones and names the place."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The schedule ``colouring``: valid on random jobs, and close to the bound on the fabrics that it is made for."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import permutations

@@ -1,7 +1,5 @@
 """An alltoall under fair sharing, and the schedule ``even``, whose every step loads the links as the whole does."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -14,7 +12,7 @@ from hypothesis import given
 from studies.simgrid.traces import write_traces
 from tests.networks import job, jobs, link_loads, steps
 from tests.support import examples
-from topompi.schedules import ALGORITHMS, Schedule, check, make
+from topompi.schedules import Schedule, check, make
 from topompi.schedules.alltoall.colouring import fewest_steps
 from topompi.schedules.alltoall.direct import alltoall_at_once
 from topompi.schedules.alltoall.even import even
@@ -116,13 +114,6 @@ def test_it_is_the_same_each_time_and_hands_on_its_window():
     assert np.array_equal(one.destination, other.destination)
     assert (one.window, other.window) == (8, 9)
     assert even(job("XGFT(2; 6,4; 1,3)", range(2), [20, 1])).window == 1
-
-
-def test_both_are_offered_by_name():
-    network = job("XGFT(2; 5,4; 1,4)", [3, 9, 4], [2, 1, 1])
-    assert "even" in ALGORITHMS["alltoall"]
-    for name in ("at_once", "even"):
-        check(make("alltoall", name, network, blocks=2))
 
 
 RATE, LATENCY, BLOCK = 6.75e9, 0.25e-6, 1 << 18

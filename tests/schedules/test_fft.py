@@ -1,7 +1,5 @@
 """The alltoalls of a pencil FFT: each is right, and each step of all together is a small copy of the whole."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -18,7 +16,7 @@ from topompi.schedules import SiblingGroups, check, make
 from topompi.schedules.alltoall import joint
 from topompi.schedules.alltoall.colouring import fewest_steps
 from topompi.schedules.alltoall.even import SHARED
-from topompi.schedules.alltoall.fft import grid_groups, pencils
+from topompi.schedules.alltoall.fft import grid_groups, pencil_grid, pencils
 from topompi.schedules.alltoall.joint import all_joint, joint_steps
 
 few = examples(40)
@@ -152,3 +150,18 @@ def test_a_grid_that_does_not_fit_is_refused():
     """The numbers are told."""
     with pytest.raises(ValueError, match="grid of 6 ranks, got 2 x 4"):
         pencils(job("slurm64", range(3), [2] * 3), 2, 4)
+
+
+# --- examples/fft3d: where rows of the pencil grid are put.
+
+
+def test_rows_are_put_where_links_are_plenty():
+    """Ranks in any order on 4 leaves of 4 hosts, 4:1: rows stay inside leaf switches; two a host, inside hosts."""
+    for ranks, hosts in ((1, 4), (2, 1)):
+        network = job("XGFT(2; 4,4; 1,1)", np.random.default_rng(3).permutation(16).tolist(), [ranks] * 16)
+        rows, order = pencil_grid(network)
+        assert sorted(order.tolist()) == list(range(16 * ranks))
+        host = network.rank_host[order.reshape(rows, -1)]
+        assert all(len(set(row)) <= hosts and len(set(network.leaf[row])) == 1 for row in host)
+        assert pencil_grid(network, 2)[0] == 2
+    assert pencil_grid(job("slurm64", [0], [7]))[0] == 1

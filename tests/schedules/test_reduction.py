@@ -14,13 +14,11 @@ from topompi.schedules.rooted.inorder import in_order
 from topompi.schedules.rooted.reduction import (
     reduce_chain,
     reduce_circulant,
-    reduce_double_tree,
     reduce_halving,
     reduce_knomial,
     reduce_leaders,
 )
 from topompi.schedules.symmetric.allreduce import (
-    allreduce_doubling,
     allreduce_halving,
     allreduce_leaders,
     allreduce_ring,
@@ -45,25 +43,6 @@ def ranges(draw, size):
         cut = cut | np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)))
         clusters.append(np.cumsum(cut))
     return clusters
-
-
-@examples(80)
-@given(jobs(), st.data())
-def test_every_reduction_is_proved_for_any_order_counts_and_clusters(job, data):
-    size, order, counts, clusters = job
-    root, radix, blocks = data.draw(st.tuples(st.integers(0, size - 1), st.integers(2, 5), st.integers(1, 9)))
-    check(reduce_leaders(size, clusters, root=root, radix=radix))
-    check(reduce_chain(size, root=root, order=order, blocks=blocks))
-    check(reduce_circulant(size, root=root, blocks=blocks))
-    check(reduce_double_tree(size, root=root, order=order, blocks=blocks))
-    check(reduce_halving(size, root=root, order=order, blocks=blocks))
-    check(reduce_scatter_ring(size, order=order, counts=counts))
-    check(reduce_scatter_halving(size, order=order, counts=counts))
-    check(allreduce_ring(size, order=order, blocks=blocks))
-    check(allreduce_doubling(size, order=order))
-    check(allreduce_halving(size, order=order, blocks=blocks))
-    for exchange in ("ring", "doubling", "halving"):
-        check(allreduce_leaders(size, clusters, exchange=exchange, radix=radix, blocks=blocks))
 
 
 @examples(80)

@@ -381,9 +381,6 @@ def test_every_family_comes_back_from_its_file(tmp_path_factory, entry, network,
 
 
 DOCUMENT = to_json(make("alltoall", "shift", IN_ORDER[0]))
-VALUES = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.integers(), max_size=3)
-)
 
 
 @pytest.mark.parametrize(("column", "row", "value"), [("count", -1, 2**31 - 2), ("step", -1, 2**31 - 1)])
@@ -488,17 +485,6 @@ def test_a_function_is_compared_like_any_algorithm(folder):
     assert "wins" not in done.stdout
 
 
-@pytest.mark.parametrize(("collective", "name"), [("bcast", "chain"), ("reduce", "circulant"), ("alltoall", "even")])
-def test_what_the_command_exports_it_reads_back_at_the_same_cost(folder, collective, name):
-    root = ("--root", "2") if collective in ROOTED else ()
-    first = topompi(folder, collective, "-a", name, *root, "--json", "--export", "json", "-o", "a.json")
-    again = topompi(folder, collective, "-a", "a.json", *root, "--json", "--export", "json", "-o", "b.json")
-    assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
-    assert (folder / "a.json").read_text() == (folder / "b.json").read_text()
-    one, other = (json.loads(done.stdout)["schedules"][0] for done in (first, again))
-    assert {**one, "algorithm": "", "wins": ""} == {**other, "algorithm": "", "wins": ""}
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -568,8 +554,6 @@ def test_functions_and_files_are_simulated_beside_ours(folder):
     ("name", "message"),
     [
         ("mine:short", "--algorithm: mine:short: end: output block 0 of rank 15 is never written"),
-        ("a.json", "--algorithm: a.json: cannot be read: No such file"),
-        ("mine:nothing", "--algorithm: mine:nothing: expecting a function"),
         ("tree", "--algorithm: expecting an algorithm for bcast of binomial, "),
     ],
 )

@@ -14,23 +14,6 @@ from topompi.schedules.symmetric.scan import scan_chain, scan_doubling, scan_lea
 BOTH = pytest.mark.parametrize("inclusive", [True, False])
 
 
-@st.composite
-def clusters(draw):
-    """Nested clusters of some ranks, their ranks anywhere."""
-    size = draw(st.integers(1, 40))
-    inner = np.array(draw(st.lists(st.integers(0, 8), min_size=size, max_size=size)))
-    if draw(st.booleans()):
-        inner = np.sort(inner)
-    return size, [inner // 6, inner // 2, inner][draw(st.integers(0, 3)) :]
-
-
-@BOTH
-@given(clusters(), st.integers(1, 3))
-def test_leaders_are_proved_and_keep_rank_order(inclusive, nested, blocks):
-    size, levels = nested
-    check(scan_leaders(size, levels, inclusive=inclusive, blocks=blocks), commutative=False)
-
-
 @BOTH
 @given(st.integers(1, 40), st.integers(1, 4))
 def test_chain_and_doubling_are_proved_and_send_what_they_say(inclusive, size, blocks):

@@ -1,7 +1,5 @@
 """The schedule as a value: refused rows, immutability, owners of blocks; and JSON in both directions."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """TACS1, TACS2 and the choice of a scheme: the reference's requirements, on random jobs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 

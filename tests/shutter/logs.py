@@ -1,7 +1,5 @@
 """A log of the shutter as tests read it: its header, its records and its events."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Real processes for the tests of the shutter, each in a process group of its own, which the tests end."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -1,7 +1,5 @@
 """Attempts of a user who knows the daemon's code to have it stop what it may not, or to end it or a program."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

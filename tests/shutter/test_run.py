@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.shutter.logs import read_log
-from tests.shutter.real import BUSY, ENVIRONMENT, FORKS_END, end_with_parent, eventually, program, state
+from tests.shutter.real import BUSY, ENVIRONMENT, end_with_parent, eventually, program, state
 from topompi.machine.shutter.published import path_of
 
 COUNTING = "from topompi.machine.shutter import progress\nwhile True: progress()"
@@ -386,27 +386,6 @@ def test_a_job_that_cannot_be_registered_is_refused_once_and_the_others_go_on(tm
         eventually(lambda: len(regions(log)) >= 35)
     refused = [note for note in read_log(log).notes if note["event"] == "gone" and "refused" in note["reason"]]
     assert [note["job"] for note in refused] == ["wrong"]
-
-
-def test_killed_tests_leave_neither_jobs_nor_their_forks_nor_a_daemon(tmp_path):
-    texts = ["while True: pass", f"{FORKS_END}if pid := os.fork(): print(pid, flush=True)\nwhile True: pass"]
-    tests = (
-        "import sys, time; from pathlib import Path; from tests.shutter.real import program\n"
-        "from tests.shutter.test_run import daemon, children, eventually, named, regions\n"
-        f"log = Path({str(tmp_path / 'log')!r})\n"
-        f"with program({texts[0]!r}) as one, program({texts[1]!r}, stdout=-1) as two:\n"
-        "    fork = int(two.stdout.readline())\n"
-        "    with daemon(log, *named([one, two]), '--every', '20') as shutter:\n"
-        "        eventually(lambda: regions(log))\n"
-        "        print(one.pid, two.pid, fork, shutter.pid, *children(shutter.pid), flush=True)\n"
-        "        time.sleep(60)\n"
-    )
-    with program(tests, stdout=subprocess.PIPE) as made:
-        pids = list(map(int, made.stdout.readline().split()))
-        assert len(pids) == 5
-        made.kill()
-        made.wait(10)
-        eventually(lambda: not any(os.path.exists(f"/proc/{pid}") and state(pid) != "Z" for pid in pids))
 
 
 # Become another user in a running program, because that user may not be able to read this checkout. The kernel forgets

@@ -1,7 +1,5 @@
 """Measured collectives of four machines: the reader, the networks, the fit, and the score."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 
@@ -10,19 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studies.__main__ import main
 from studies.pico.algorithms import described
 from studies.pico.bine import bine, through_ports
-from studies.pico.data import DROPPED, Cell, Row, cells_of, kept, read_rows
-from studies.pico.defaults import told
-from studies.pico.fitting import Weights, fit, halves
+from studies.pico.data import Row, cells_of, kept, read_rows
+from studies.pico.fitting import Weights, fit
 from studies.pico.machines import MACHINES, allocations, network_on
-from studies.pico.own import bands
 from studies.pico.score import by_rule, contests, correlation, oracle, regrets, summary
 from studies.pico.times import NAMES, START, Times
 from studies.pico.torus import torus_network
 from tests.support import examples, shared_data
-from topompi.errors import BenchmarkError
 from topompi.schedules.analysis.loads import messages_of
 from topompi.topology import TopologyInterface
 from topompi.topology.computed import compute_routes
@@ -41,28 +35,6 @@ fugaku,torus,0,64,64,1,4x4x4,requested,rank0 of test0:?,,,,
 def rows_of(times: dict[str, float], nbytes: int = 1 << 20) -> list[Row]:
     """A row for each common name of an algorithm, with its seconds."""
     return [replace(ROW, algorithm=name, norm=name, nbytes=nbytes, seconds=time) for name, time in times.items()]
-
-
-def test_rows_that_compare_nothing_are_dropped_and_counted_once() -> None:
-    flagged = [replace(ROW, flags=(flag, "few_iterations")) for flag in DROPPED]
-    both = replace(ROW, flags=("wrong_collective_in_name", "result_not_validated"))
-    found, reasons = kept(
-        [ROW, *flagged, both, replace(ROW, buffers="CUDA 12.1"), replace(ROW, flags=("tail_dropped",))]
-    )
-    assert found == [ROW, replace(ROW, flags=("tail_dropped",))]
-    assert reasons == Counter(DROPPED) + Counter({"result_not_validated": 1, "buffers in the memory of GPUs": 1})
-
-
-def test_a_file_without_the_columns_is_refused_with_its_line(tmp_path) -> None:
-    path = tmp_path / "cells.csv"
-    path.write_text("system,run_id\nleonardo,x\n")
-    with pytest.raises(BenchmarkError, match=r"cells\.csv: line 2: expecting a measured cell, got KeyError"):
-        read_rows(path)
-    with pytest.raises(BenchmarkError, match=r"none\.csv: expecting a CSV file"):
-        read_rows(tmp_path / "none.csv")
-    path.write_text(TABLE.replace("1 1 2,", "1 1,"))
-    with pytest.raises(BenchmarkError, match=r"line 2: expecting an allocation, got .*expecting 4 ranks"):
-        allocations(str(path))
 
 
 def test_allocations_become_networks_with_the_distances_of_each_machine(tmp_path) -> None:
@@ -118,30 +90,6 @@ def test_the_regret_of_choices_is_their_time_over_the_least() -> None:
     assert np.isnan(by_rule(some[:1], some[1:])).all()  # no call of that class of sizes was seen
 
 
-def test_variants_of_one_algorithm_count_with_their_least_time() -> None:
-    slow = replace(ROW, algorithm="ring_over", seconds=3.0)
-    other = replace(ROW, algorithm="x", norm="rabenseifner", seconds=2.0)
-    (one,) = contests([Cell((ROW, slow, other))], lambda rows: np.array([5.0, 1.0, 2.0]))
-    assert (one.names, one.measured.tolist(), one.predicted.tolist()) == (("ring", "rabenseifner"), [1, 2], [1, 2])
-    (each,) = contests([Cell((ROW, slow, other))], lambda rows: np.array([5.0, 1.0, 2.0]), variants=True)
-    assert each.chosen == 3.0
-
-
-def test_the_default_tells_its_algorithm_where_one_forced_time_equals_it() -> None:
-    for ring, halving, agrees in ((2.0, 1.02, True), (1.02, 2.0, False), (1.0, 1.0, None), (2.0, 2.0, None)):
-        (cell,) = cells_of(rows_of({"library_default": 1.0, "ring": ring, "rabenseifner": halving}))
-        assert [one.agrees for one in told([cell])] == [agrees]  # 1 MiB on 4 ranks is Rabenseifner's for coll/tuned
-    assert told(cells_of(rows_of({"ring": 1.0, "rabenseifner": 1.0}))) == []
-
-
-def test_the_error_of_an_algorithm_is_counted_beside_the_mean_of_its_cell() -> None:
-    cells = cells_of([*rows_of({"ring": 1.0, "rabenseifner": 1.0}), *rows_of({"ring": 1.0, "rabenseifner": 1.0}, 64)])
-    some = contests(cells, lambda rows: np.array([9.0 if row.norm == "ring" else 1.0 for row in rows]))
-    found = bands(some)
-    assert found["leonardo", "allreduce", "ring"] == pytest.approx((3, 3, 2))
-    assert found["leonardo", "allreduce", "rabenseifner"] == pytest.approx((1 / 3, 1 / 3, 2))
-
-
 @examples(9)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_fit_recovers_the_parameters_of_synthetic_cells(seed: int) -> None:
@@ -164,13 +112,6 @@ def test_derivatives_and_parameters_give_the_predicted_time(tmp_path) -> None:
     assert summed == pytest.approx(times.seconds(rows, start), rel=1e-3)
     doubled = {"leonardo": replace(START, values=tuple(2 * value for value in START.values))}
     assert times.seconds(rows, doubled) == pytest.approx(2 * times.seconds(rows, start))
-
-
-def test_whole_runs_go_to_one_half_by_a_hash_of_their_names() -> None:
-    rows = [replace(ROW, run=f"run {number}") for number in range(7)]
-    seen, checked = halves(rows)
-    assert (len(seen), len(checked), seen & checked) == (4, 3, set())
-    assert halves(rows[::-1]) == (seen, checked)
 
 
 @pytest.mark.parametrize("grid", [(8,), (4, 4), (2, 2, 2)])
@@ -196,11 +137,6 @@ def test_composed_and_vendor_algorithms_have_no_schedule() -> None:
     for norm in ("library_default", "", "sparbit", "reduce_bcast"):
         assert described(replace(ROW, norm=norm)) is None
     assert described(replace(ROW, algorithm="allgather_reduce_ompi", norm="rabenseifner")) is None
-
-
-def test_absent_data_are_said_and_skipped(tmp_path, capsys) -> None:
-    assert main(["pico", "--data", str(tmp_path / "none.csv")]) == 0
-    assert "skipped: no data at" in capsys.readouterr().err
 
 
 def test_real_cells_are_read_and_their_times_predicted_in_order() -> None:

@@ -1,21 +1,24 @@
 """The study of real pairs: its kernels, its segments, and its tables from given results."""
 
-from __future__ import annotations
-
-import json
 import os
 import shutil
 import subprocess
 import time
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from studies.poppa import figures, real
+from studies.poppa import figures
+from studies.poppa.applications import applications, cells_of, literal
+from studies.poppa.coverage import LENGTHS, REFILLS
 from studies.poppa.pairs import Result, Segment, ratios, segment
 from studies.poppa.programs import KERNELS, compiled, started
+from tests.colocation.estimates.test_estimators import noisy
+from tests.studies.test_studies import rows_of
+from topompi.machine.colocation.estimates.estimators import estimate
 from topompi.machine.colocation.estimates.records import Groups, Records
 from topompi.machine.shutter.published import path_of
 
@@ -35,13 +38,6 @@ def test_each_kernel_ends_after_its_steps_and_leaves_no_counter(kernels: Path, n
     assert process.returncode == 0
     assert float(out) >= 0
     assert not Path(path_of(os.geteuid(), process.pid)).exists()
-
-
-@needs_gcc
-def test_an_unknown_kernel_is_an_error_that_lists_all(kernels: Path):
-    done = subprocess.run([kernels, "x"], capture_output=True, text=True, timeout=10, check=False)
-    assert done.returncode == 2
-    assert "expecting null, triad, stencil, random, sparse, blocked, phases-MS or barriers, got x" in done.stderr
 
 
 @needs_gcc
@@ -80,34 +76,12 @@ def _result(job: str, performance: float, measured: float) -> Result:
     return Result(job, "other", np.full(5, measured), np.full(5, 1000.0), Groups(rate), 0.01)
 
 
-def test_pairs_of_which_both_jobs_are_within_three_points_are_counted():
-    good = figures.of_pair([_result("a", 0.8, 0.82), _result("b", 1.0, 1.0)])
-    bad = figures.of_pair([_result("a", 0.8, 0.82), _result("b", 1.0, 0.95)])
-    ((_, head, rows),) = figures.TABLES["pairs"]({"pair a/b": good, "pair b/c": bad})
-    lines = list(rows)
-    assert lines[-1][2] == "**1 of 2**"
-    assert all(len(row) == len(head) for row in lines)
-    assert lines[0][3] == "-2.0"
-    assert lines[3][3] == "+5.0"
-
-
 def test_the_table_of_overhead_has_the_numbers_of_equations_9_and_10():
     found = {"ratios": [[1.008, 1.01]] * 3, "stopped": 0.0079, "daemon": 0.004}
     ((_, head, rows),) = figures.TABLES["overhead"]({"overhead 3.2": found})
     (row,) = list(rows)
     assert len(row) == len(head)
     assert row[:5] == ["3.2", "0.76%", "0.79%", "1.0077", "1.0090 (1.0090 to 1.0090)"]
-
-
-def test_results_of_fewer_cycles_are_not_taken_for_those_of_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    kept = tmp_path / "kept.json"
-    kept.write_text(json.dumps({"cycles": 3, "pair null/null": {"jobs": []}}))
-    assert real.main(["pairs", "--only", "null/null", "--results", str(kept)]) == 1
-    assert f"{kept}: expecting results of 30 cycles, got 3 cycles" in capsys.readouterr().err
-    assert real.main(["pairs", "--only", "null/null", "--results", str(kept), "--cycles", "3"]) == 0
-    kept.write_text(json.dumps({"pair null/null": {"jobs": []}}))  # by an earlier version
-    assert real.main(["pairs", "--only", "null/null", "--results", str(kept)]) == 1
-    assert "got unknown cycles" in capsys.readouterr().err
 
 
 def test_the_table_of_emptied_caches_has_estimates_with_and_without_long_shutters():
@@ -118,3 +92,36 @@ def test_the_table_of_emptied_caches_has_estimates_with_and_without_long_shutter
     (row,) = list(rows)
     assert len(row) == len(head)
     assert [cell[:5] for cell in row[1:]] == ["0.700", "0.560", "0.700"]
+
+
+# --- The study of fair prices in the model: its page has what the study makes, and no demand fails.
+
+
+def test_no_case_of_the_grid_has_fewer_than_90_of_100_intervals_of_the_default_with_the_truth():
+    head, *rows = rows_of("poppa coverage")
+    name, least = head.index("estimator"), head.index("least coverage")
+    default = signature(estimate).parameters["method"].default
+    found = [int(row[least].partition("%")[0]) for row in rows if row[name] == default]
+    assert len(found) == len(REFILLS) * len(LENGTHS)
+    assert min(found) >= 90
+
+
+def test_phases_of_1_ms_are_found_by_balanced_and_not_by_the_source():
+    first, second, *_ = applications()
+    loud = applications()[10]
+    cells = [cells_of([one, loud], nodes=128, rounds=4, seed=seed)[0] for one in (first, second) for seed in (0, 1)]
+    assert sum(abs(cell.error("balanced")) for cell in cells) / 4 < 0.03
+    assert max(abs(cell.error("algorithm 4")) for cell in cells) > 0.05
+
+
+def test_algorithm_4_word_for_word_has_the_published_bias_and_is_1_if_no_shutter_passes():
+    assert literal(noisy(1.0, 0.02)) == pytest.approx(0.975, abs=0.002)
+    assert literal(noisy(0.5, 0.0, 50)) == pytest.approx(0.5)
+    assert literal(noisy(1.0, 0.0, 50)) == 1.0
+
+
+def test_algorithm_4_takes_no_shutter_of_another_job():
+    groups = noisy(0.5, 0.0, 50)
+    rates = groups.rates.copy()
+    rates[1, ::2] = np.nan  # the job stands still for another one
+    assert literal(replace(groups, rates=rates)) == literal(groups) == pytest.approx(0.5)

@@ -1,10 +1,6 @@
 """SimGrid's arena: times against closed forms, the platform that it reads, and what fails."""
 
-from __future__ import annotations
-
-import os
 import shutil
-import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osu_like_bench.simulate import Background, Failure
+from osu_like_bench.simulate import Background
 from osu_like_bench.simulate.ground import complete
-from studies.simgrid import Arena, smpi
-from studies.simgrid.peers import Peer
+from studies.simgrid import Arena
 from studies.simgrid.platform import equal_shares, write_platform
 from tests.bench.test_simulate import LATENCY, RATE, network, sends
 from tests.support import examples
-from topompi.errors import BenchmarkError
-from topompi.schedules import Network, make
+from topompi.schedules import Network
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
@@ -30,11 +24,6 @@ LOOPBACK = (6.75e9, 0.19e-6)  # inside a host, as on Stampede
 needs_simgrid = pytest.mark.skipif(
     shutil.which("smpirun") is None, reason="smpirun is not here (Debian: libsimgrid-dev): nothing is simulated"
 )
-FAKE = """#!/bin/sh
-[ "$1" = -version ] && echo "SimGrid version 3.32" && exit 0
-{body}
-"""
-CRASH = 'echo "[0.0] x.cpp:48: [xbt/CRITICAL] Uncaught exception: odd number of ranks"; exit 134'
 
 
 def message(nbytes: int, links: int) -> float:
@@ -43,22 +32,6 @@ def message(nbytes: int, links: int) -> float:
 
 def inside(nbytes: int) -> float:
     return LOOPBACK[1] + (nbytes + ENVELOPE) / LOOPBACK[0]
-
-
-@pytest.fixture
-def pretend(tmp_path: Path, monkeypatch):
-    """Puts a script in the place of smpirun; what it does is the test's."""
-
-    def script(body: str) -> None:
-        (tmp_path / "bin").mkdir(exist_ok=True)
-        program = tmp_path / "bin" / "smpirun"
-        program.write_text(FAKE.format(body=body))
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-        smpi.version.cache_clear()
-
-    yield script
-    smpi.version.cache_clear()
 
 
 def routes_of(path: Path) -> dict[tuple[int, int], list[str]]:
@@ -117,16 +90,6 @@ def test_a_background_takes_half_of_a_link_or_what_it_can() -> None:
             assert here.bound("bcast", 10**6) == pytest.approx(10**6 / (left * RATE))
 
 
-@needs_simgrid
-def test_small_sends_that_are_eager_do_not_wait() -> None:
-    # 0 sends to 1, which first receives from 3; then 0 sends to 2.
-    steps = sends(4, [(3, 1)], [(0, 1)], [(0, 2)])
-    waiting, eager = (Arena(network(), eager=limit) for limit in (0, 1000))
-    with waiting, eager:
-        assert waiting.time(steps, 100) == pytest.approx(2 * message(100, 4) + message(100, 2), abs=5e-9)
-        assert eager.time(steps, 100) < waiting.time(steps, 100) - message(100, 2)
-
-
 @pytest.mark.parametrize("hosts", [None, [5, 0, 3, 9, 2]])
 def test_routes_of_the_platform_are_those_of_the_fabric(tmp_path: Path, hosts: list[int] | None) -> None:
     fabric = load("XGFT(3;2,3,2;1,2,1)").routes
@@ -166,56 +129,3 @@ def test_links_of_its_own_make_each_route_weigh_the_same_and_slow_none(seed: int
     apart = length > 0
     assert (weight + own)[apart] == pytest.approx(weight.max(), rel=1e-6)
     assert (each <= slowest * (1 + 1e-6))[apart].all()
-
-
-def test_a_crash_is_told_with_its_reason(pretend) -> None:
-    pretend(CRASH)
-    with Arena(network()) as here:
-        reason = "crashed: Uncaught exception: odd number of ranks (exit code 134)"
-        assert here.peer("ompi", "alltoall", 8) == Failure(reason)
-        assert here.time(sends(4, [(0, 1)]), 8) == Failure(reason)
-        assert here.best_peer("alltoall", 8) is None
-
-
-def test_a_peer_faster_than_the_bound_is_a_failure(pretend) -> None:
-    ends = "; ".join(f'echo "[h:{r}:(1) 0.5] [smpi_replay/VERBOSE] x"' for r in range(4))
-    pretend(f'{ends}; echo "Simulation time 0.501001"')
-    with Arena(network()) as here:
-        assert here.peer("ompi", "alltoall", 10**6).reason.startswith("impossible: 0.00 us, ")
-
-
-def running(marker: str) -> bool:
-    """Whether there is a process with these words in its command line."""
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if marker.encode() in process.read_bytes():
-                return True
-        except OSError:
-            continue
-    return False
-
-
-def outlives(marker: str) -> bool:
-    """Whether a process with these words in its command line stays: the kernel takes a while to remove a killed one."""
-    until = time.monotonic() + 20
-    while running(marker) and time.monotonic() < until:
-        time.sleep(0.01)
-    return running(marker)
-
-
-def test_a_time_limit_ends_the_simulator_and_what_it_started(pretend) -> None:
-    pretend("sleep 61.7531 & wait")
-    with Arena(network(), timeout=0.5) as here:
-        assert here.time(sends(4, [(0, 1)]), 8) == Failure("time limit of 0.5 s")
-        assert not outlives("61.7531")
-
-
-def test_traces_have_no_parts_of_transfers() -> None:
-    found = Arena(network()).time(make("alltoall", "shift", network()), 1 << 16, 8)
-    assert found == Failure("left out: traces have no transfers whose parts travel by themselves")
-
-
-@pytest.mark.parametrize(("collective", "nbytes"), [("fft", 8), ("alltoall", 0), ("bcast", 2**31)])
-def test_what_no_peer_can_do_is_refused(collective: str, nbytes: int) -> None:
-    with pytest.raises(BenchmarkError, match="simulate: expecting"):
-        Peer(collective, 4, nbytes, 0)

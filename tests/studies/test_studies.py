@@ -1,7 +1,5 @@
 """Studies of published work: one command per source, and tables between marks of their pages."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

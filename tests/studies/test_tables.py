@@ -1,9 +1,6 @@
 """Tables of docs/lab: each has a stamp, and rows that are made again have the page's numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date
 from itertools import takewhile
 from pathlib import Path
@@ -13,7 +10,7 @@ import pytest
 
 from studies import __main__ as studies
 from studies import stamps, tablelist, tables
-from studies.stamps import MADE, NONE, Placed, Stamp, digests, placed_in, stamp_of
+from studies.stamps import MADE, NONE, Placed, Stamp, digests, placed_in
 from tests.support import ROOT
 
 QUICK = 12  # seconds of a processor below which a table is made again here
@@ -66,12 +63,6 @@ def test_tables_that_are_made_again_are_those_of_the_lab(
         assert [*takewhile(lambda line: line.startswith("|"), after.splitlines())] == [*table.rows]
 
 
-def test_a_stamp_is_read_as_it_was_written() -> None:
-    for stamp in (STAMP, replace(STAMP, seconds=None, commit="0123abcd+"), replace(STAMP, module=NONE, code=NONE)):
-        assert Stamp.parse(str(stamp)) == stamp
-    assert Stamp.parse("<!-- table: made by hand -->") is None
-
-
 def test_a_page_has_a_stamp_under_each_of_its_tables(tmp_path: Path) -> None:
     lines = ["# Page", "| a |", "|---|", "| 1 |", "", "| b |", "|---|"]
     page = tmp_path / "page.md"
@@ -112,21 +103,6 @@ def test_the_digest_follows_code_that_makes_numbers_and_not_words(
     assert (old.code != new.code) == counts
 
 
-def test_the_digest_does_not_change_if_modules_move() -> None:
-    def code_of(files: dict[str, str]) -> str:
-        return digests("studies.one", read=lambda name: files[name].encode() if name in files else None).code
-
-    moved = {
-        "studies/one.py": "from .deep import two\nfrom osu_like_bench.kernels import halo\nA = 1\n",
-        "studies/deep/__init__.py": '"""A folder."""\n',
-        "studies/deep/two.py": "def f():\n    return 1, 'topompi/mpi/netsim.py'\n",
-        "osu_like_bench/kernels/halo.py": "B = 2\n",
-    }
-    two = "def f():\n    return 1, 'topompi/{}.py'\n"
-    assert code_of(CODE | {"studies/two.py": two.format("netsim")}) == code_of(moved)
-    assert code_of(CODE | {"studies/two.py": two.format("inputs")}) != code_of(moved)
-
-
 def test_the_digest_of_data_follows_the_files_that_the_code_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,17 +122,3 @@ def test_the_digest_of_data_follows_the_files_that_the_code_names(
     stamps._shared.cache_clear()
     assert NONE not in found
     assert found[0] != found[1]
-
-
-def test_the_list_names_each_table_with_what_is_newer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = stamp_of("python -m studies slow", "studies.slow.cli", seconds=3.2)
-    stale = replace(now, code="00000000")
-    (tmp_path / "page.md").write_text(f"| a |\n|---|\n{now}\n\n| b |\n|---|\n{stale}\n\n| c |\n|---|\n")
-    monkeypatch.setattr(tablelist, "tables_of", lambda: placed_in(tmp_path / "page.md"))
-    assert studies.main(["tables"]) == 0
-    *rows, total = capsys.readouterr().out.splitlines()
-    states = [row.split(" | ")[:3] for row in rows]
-    assert [state[2] for state in states] == [tablelist.CURRENT, "older than its code", tablelist.UNSTAMPED]
-    assert total == "3 tables: 1 current, made; 1 no stamp; 1 older than its code, made"

@@ -1,7 +1,5 @@
 """The source ``auto``, and Slurm's variables about the switches above a job's tasks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

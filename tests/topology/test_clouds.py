@@ -1,7 +1,5 @@
 """Hierarchies of clouds and labels of Kubernetes: hops between hosts are those of their common switches."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Discovery: an archive of the output of fabric tools or Slurm, damage in it, and other sources on the machine."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile

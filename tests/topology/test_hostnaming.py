@@ -1,7 +1,5 @@
 """Hosts of InfiniBand adapters: descriptions in every usual form, cards, and names that the user gives."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -243,10 +241,7 @@ def hosts_of(*descriptions: str) -> dict[str, int]:
 
 
 def test_a_job_may_spell_hosts_in_another_case() -> None:
-    model = Model()
-    model.add_switch()
-    for name in ("N1", "n2.site", "N3", "n3.b"):
-        model.add_adapter(next(iter(model.switches)), f"{name} mlx5_0")
+    model = Model.on_leaves(f"{name} mlx5_0" for name in ("N1", "n2.site", "N3", "n3.b"))
     fabric = read_default(default_report(model)).fabric
     assert find_hosts(fabric, ["n1", "N2", "n3", "N4"]).tolist() == [0, 1, 3, -1]
 
@@ -276,11 +271,7 @@ def test_a_card_of_two_hosts_names_neither_for_a_port_without_a_name() -> None:
 
 
 def nameless_report() -> str:
-    model = Model()
-    model.add_switch()
-    for _ in range(3):
-        model.add_adapter(next(iter(model.switches)), "HCA-1")
-    return default_report(model)
+    return default_report(Model.on_leaves(["HCA-1"] * 3))
 
 
 def test_a_system_image_guid_of_zero_joins_no_cards() -> None:
@@ -341,11 +332,7 @@ def test_a_malformed_name_rule_is_refused() -> None:
 
 
 def test_an_error_that_partial_passes_over_says_it(tmp_path: Path) -> None:
-    model = Model()
-    model.add_switch()
-    for _ in range(2):
-        model.add_adapter(next(iter(model.switches)), "n1 HCA-1")
-    (tmp_path / "report").write_text(default_report(model))
+    (tmp_path / "report").write_text(default_report(Model.on_leaves(["n1 HCA-1"] * 2)))
     refused = command_line("topology", "show", tmp_path / "report")
     assert refused.returncode == 1
     assert refused.stderr.endswith("; --partial reads the rest\n")

@@ -1,7 +1,5 @@
 """Reports and forwarding tables of real fabrics: hops counted by other means, and their known damage."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from functools import cache

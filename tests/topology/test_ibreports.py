@@ -1,7 +1,5 @@
 """InfiniBand reports: reading gives what was printed, and errors name damage."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable
@@ -110,11 +108,7 @@ def test_a_truncated_report_never_yields_a_wrong_link(model: Model, cut: float) 
 
 
 def test_rails_are_in_natural_order_and_links_know_fdr10() -> None:
-    model = Model()
-    model.add_switch()
-    (switch,) = model.switches
-    for device in ("mlx5_10", "mlx5_9", "mlx5_2"):
-        model.add_adapter(switch, f"dgx1 {device}")
+    model = Model.on_leaves(f"dgx1 {device}" for device in ("mlx5_10", "mlx5_9", "mlx5_2"))
     fabric = read_default(default_report(model)).fabric
     assert fabric.hosts == ("dgx1",)
     assert [model.adapters[identity].split()[1] for identity in fabric.adapter_ids] == [
@@ -129,10 +123,7 @@ def test_rails_are_in_natural_order_and_links_know_fdr10() -> None:
 
 @pytest.mark.parametrize("name", ["MT4129 ConnectX7   Mellanox Technologies", "localhost HCA-1", ""])
 def test_cards_without_a_host_name_are_hosts_by_guid(name: str) -> None:
-    model = Model()
-    model.add_switch()
-    for _ in range(3):
-        model.add_adapter(next(iter(model.switches)), name)
+    model = Model.on_leaves([name] * 3)
     text = default_report(model)
     first, second, third = model.adapters
     assert read_default(text).fabric.hosts == (first, second, third)
@@ -170,9 +161,7 @@ def test_aggregation_nodes_and_routers_are_left_out_with_their_links() -> None:
 
 
 def test_a_lid_of_two_subnets_means_nothing() -> None:
-    one, other = pair(), Model()
-    other.add_switch()
-    other.add_adapter(next(iter(other.switches)), "far HCA-1")
+    one, other = pair(), Model.on_leaves(["far HCA-1"])
     moved = port_report(other).replace("0x00000000000", "0x00000000001")
     found = ibports.read([source(port_report(one), "0000.txt"), source(moved, "0001.txt")], Report())
     assert found.fabric.hosts == ("left", "right", "far")

@@ -1,7 +1,5 @@
 """A live fabric: ibsim serves it, OpenSM routes it, and we read both as the InfiniBand tools do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

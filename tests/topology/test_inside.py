@@ -1,7 +1,5 @@
 """The inside of a host from hwloc's XML, libhwloc and Linux's files, against lstopo, made machines and real dumps."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -279,11 +279,7 @@ def test_a_cable_slower_than_those_parallel_to_it_is_found_at_both_ends(cables: 
 
 
 def test_a_host_port_slower_than_most_is_found_and_two_generations_are_not() -> None:
-    model = Model()
-    model.add_switch()
-    for number in range(4):
-        model.add_adapter(next(iter(model.switches)), f"n{number} HCA-1")
-    text = default_report(model)
+    text = default_report(Model.on_leaves(f"n{number} HCA-1" for number in range(4)))
     one = re.sub(r'(.*"n0 HCA-1" lid \d+) 4xQDR', r"\1 1xQDR", text)
     one = re.sub(r'("n0 HCA-1"\n.*) 4xQDR', r"\1 1xQDR", one)
     assert slow_cables(read_default(one).fabric).startswith("1 cable is slower than others like it: ")
@@ -309,11 +305,7 @@ def test_a_reported_uplink_at_ddr_is_flagged_and_links_sort_by_time(topompi) -> 
 
 
 def test_an_exchanged_adapter_is_named_with_its_host(topompi, tmp_path: Path) -> None:
-    model = Model()
-    model.add_switch()
-    for number in range(3):
-        model.add_adapter(next(iter(model.switches)), f"n{number} HCA-1")
-    text = default_report(model)
+    text = default_report(Model.on_leaves(f"n{number} HCA-1" for number in range(3)))
     before, after = tmp_path / "before", tmp_path / "after"
     before.write_text(text)
     after.write_text(text.replace("a010", "b010").replace("a011", "b011"))
@@ -326,15 +318,7 @@ def test_an_exchanged_adapter_is_named_with_its_host(topompi, tmp_path: Path) ->
 
 
 def two_leaves() -> str:
-    model = Model()
-    for _ in range(3):
-        model.add_switch()
-    *leaves, spine = model.switches
-    for leaf in leaves:
-        model.cable(leaf, spine)
-        for _ in range(2):
-            model.add_adapter(leaf, f"n{len(model.adapters)} HCA-1")
-    return default_report(model)
+    return default_report(Model.on_leaves(["n0 HCA-1", "n1 HCA-1"], ["n2 HCA-1", "n3 HCA-1"]))
 
 
 def test_a_cable_that_became_slower_is_named(topompi, tmp_path: Path) -> None:
@@ -375,10 +359,7 @@ def test_an_exchanged_or_renamed_switch_leaves_its_cables_and_routes_as_they_wer
 
 @pytest.mark.parametrize("name", ["n3[a]", "n[1", "n]", "[/bold]n", "n1,x", "[1-2]"])
 def test_host_names_with_brackets_and_commas_are_shown(name: str, topompi, tmp_path: Path) -> None:
-    model = Model()
-    model.add_switch()
-    for host in (name, f"{name}9", "m"):
-        model.add_adapter(next(iter(model.switches)), f"{host} HCA-1")
+    model = Model.on_leaves(f"{host} HCA-1" for host in (name, f"{name}9", "m"))
     (tmp_path / "report").write_text(default_report(model))
     for words in (["show"], ["links", "--topology"], ["links", "--by", "leaf", "--topology"]):
         assert topompi(*words, tmp_path / "report").code == 0

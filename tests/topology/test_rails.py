@@ -1,7 +1,5 @@
 """Hosts with several adapters: views that agree on leaf switches and shared links, and selections of adapters."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -83,12 +81,8 @@ def test_a_condition_that_selects_nothing_is_refused(word: str, message: str) ->
 
 def railed(rails: list[list[int]], switches: int = 3) -> Discovery:
     """Hosts whose k-th adapter is at the k-th switch of their list; all switches are below a spine."""
-    model = Model()
-    for _ in range(switches + 1):
-        model.add_switch()
-    *leaves, spine = model.switches
-    for leaf in leaves:
-        model.cable(leaf, spine)
+    model = Model.on_leaves(*[()] * switches)
+    leaves = list(model.switches)
     for host, places in enumerate(rails):
         for rail, place in enumerate(places):
             model.add_adapter(leaves[place], f"n{host} mlx5_{rail}")
@@ -180,14 +174,8 @@ SOURCE_COMMANDS = {
 
 @pytest.mark.parametrize("command", SOURCE_COMMANDS)
 def test_every_command_that_reads_a_fabric_takes_names_and_rails(command: str, tmp_path: Path) -> None:
-    model = Model()
-    for _ in range(3):
-        model.add_switch()
-    first, second, spine = model.switches
-    model.cable(first, spine)
-    model.cable(second, spine)
-    for place in (first, first, second, second, spine):
-        model.add_adapter(place, "HCA-1")
+    model = Model.on_leaves(["HCA-1"] * 2, ["HCA-1"] * 2)
+    model.add_adapter(list(model.switches)[-1], "HCA-1")
     (tmp_path / "source").write_text(default_report(model))
     lines = [f"{guid} {name}" for guid, name in zip(model.adapters, ("n1", "n2", "n3", "n4", "nas"), strict=True)]
     (tmp_path / "names").write_text("\n".join(lines))

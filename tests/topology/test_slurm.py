@@ -1,7 +1,5 @@
 """Slurm's topology.conf and topology.yaml: the fabric that they describe, and errors in them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable
@@ -552,16 +550,16 @@ def test_bad_conf_is_named_with_its_line_and_partial_reading_keeps_the_rest(case
     assert discovery.fabric.switch_ids == tuple(switches.split())
 
 
-def test_a_conf_without_switches_is_refused_even_partially() -> None:
-    for partial in (False, True):
-        message = refusal(read, slurm, "# nothing\n", partial)
-        assert message == "f: expecting SwitchName or BlockName lines, got none"
-
-
 def test_partial_reading_cuts_a_cycle_at_one_link_only() -> None:
     content = "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=s Switches=a,s,b\n"
     fabric = read(slurm, content, partial=True)[0].fabric
     assert host_hops(fabric.to_networkx(), ["n1", "n2"]) == {"n1": {"n2": 3}, "n2": {"n1": 3}}
+
+
+def test_a_conf_without_switches_is_refused_even_partially() -> None:
+    for partial in (False, True):
+        message = refusal(read, slurm, "# nothing\n", partial)
+        assert message == "f: expecting SwitchName or BlockName lines, got none"
 
 
 def test_a_long_chain_of_switches_needs_no_recursion() -> None:
@@ -608,12 +606,6 @@ YAML = """\
       - block: b2
         nodes: n3
 """
-
-
-def test_yaml_takes_the_first_default_topology() -> None:
-    fabric = read(slurm_yaml, YAML)[0].fabric
-    assert fabric.switch_ids == ("top", "s1", "s2")
-    assert fabric.hosts == ("n1", "n2", "n3")
 
 
 def test_yaml_takes_the_first_topology_where_none_is_default() -> None:
@@ -757,23 +749,3 @@ def test_circe_names_one_host_at_two_leaves_and_has_no_root() -> None:
     assert report.problems == [message]
     assert (fabric.num_hosts, fabric.num_switches) == (79, 5)
     assert len(set(fabric.switch_component.tolist())) == 5
-
-
-# Printed by Slurm 22.05 for three leaves of four nodes below two spines.
-PRINTED = """\
-SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[01-04]
-SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[05-08]
-SwitchName=leaf3 Level=0 LinkSpeed=1 Nodes=n[09-12]
-SwitchName=spine1 Level=1 LinkSpeed=1 Nodes=n[01-12] Switches=leaf[1-3]
-SwitchName=spine2 Level=1 LinkSpeed=1 Nodes=n[01-12] Switches=leaf[1-3]
-"""
-
-
-def test_what_scontrol_prints_is_the_fabric_of_the_file():
-    lines = [f"SwitchName=leaf{leaf} Nodes=n[{4 * leaf - 3:02d}-{4 * leaf:02d}]" for leaf in (1, 2, 3)]
-    lines += [f"SwitchName=spine{spine} Switches=leaf[1-3]" for spine in (1, 2)]
-    printed, written = conf(PRINTED), conf("\n".join(lines))
-    for name in ("hosts", "switch_names"):
-        assert getattr(printed, name) == getattr(written, name)
-    for name in ("link_source", "link_target", "adapter_host"):
-        assert (getattr(printed, name) == getattr(written, name)).all()

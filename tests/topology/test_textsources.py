@@ -1,7 +1,5 @@
 """MPICH coordinates files and node maps: the fabric that they describe, and errors in them."""
 
-from __future__ import annotations
-
 import tarfile
 from collections import defaultdict
 
@@ -18,7 +16,7 @@ from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.hostnames import find_hosts, require_hosts
 from topompi.topology.sources import coordinates, nodemap
-from topompi.topology.sources.groups import MAX_JOINED, grouped_fabric
+from topompi.topology.sources.groups import MAX_JOINED
 
 HEADING = "# rank: group id, switch id, port number (this line will be skipped)\n"
 Seat = tuple[int, int, int]
@@ -125,16 +123,6 @@ def test_links_stay_linear_in_the_number_of_groups(groups: int) -> None:
     assert set(fabric.switch_component.tolist()) == {0}
     if groups > 1:
         assert hops(fabric, "g0.s0.p0", "g1.s1.p0") == (4 if joined else 5)
-
-
-def test_ports_of_grouped_fabrics_count_from_one_and_both_directions_are_there() -> None:
-    fabric = grouped_fabric("x", {"h1": "a", "h2": "a", "h3": "b"}, {"a": "g", "b": "h"})
-    ends = [fabric.link_source, fabric.link_target, fabric.link_source_port, fabric.link_target_port]
-    there = list(zip(*(column.tolist() for column in ends), strict=True))
-    assert sorted(there) == sorted((t, s, tp, sp) for s, t, sp, tp in there)
-    for vertex in range(fabric.num_adapters + fabric.num_switches):
-        ports = sorted(fabric.link_source_port[fabric.link_source == vertex].tolist())
-        assert ports == list(range(1, len(ports) + 1))
 
 
 Node = tuple[int, int]

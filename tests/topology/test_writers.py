@@ -1,7 +1,5 @@
 """Topologies written for Slurm and as graphs: read back they are the same tree, and remarks name the rest."""
 
-from __future__ import annotations
-
 import re
 
 import networkx

@@ -1,7 +1,5 @@
 """Pictures whose hosts are cells: each host once, its jobs' colours, crosses, marked links, and the fit."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Pictures of fabrics: bytes on links against sums by hand, merged parts, the fit of the page, and a real browser."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

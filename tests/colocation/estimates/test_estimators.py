@@ -1,8 +1,7 @@
 """Estimators of interference against jobs with phases whose true performance is known."""
 
-from __future__ import annotations
-
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.poppa.coupled import groups_on_nodes
 from studies.poppa.dilation import asleep, dilated
 from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.support import examples, refusal
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.estimates.estimators import METHODS, estimate, filter_bias
+from topompi.machine.colocation.estimates.nodes import estimate_nodes, stopped_on
 from topompi.machine.colocation.estimates.records import Groups, Records, groups_of, read_records, write_records
 
 STEADY = Phase(1.0, aggressiveness=1.0)
@@ -156,12 +157,6 @@ def test_too_few_groups_fall_back_and_the_result_says_so():
     assert "nothing is known" in nothing.doubt
 
 
-def test_the_interval_holds_the_truth_about_as_often_as_it_says_and_is_seeded():
-    found = [estimate(noisy(0.8, 0.02, 100, seed), "local") for seed in range(100)]
-    assert np.mean([one.low <= 0.8 <= one.high for one in found]) >= 0.88
-    assert estimate(noisy(0.8, 0.1), seed=3) == estimate(noisy(0.8, 0.1), seed=3)
-
-
 @given(st.floats(1e-3, 1e9), st.floats(0.3, 1.0), st.sampled_from(sorted(METHODS)))
 @examples(30)
 def test_the_unit_of_the_rate_does_not_matter(unit, truth, method):
@@ -281,14 +276,11 @@ def test_equation_9_has_the_digits_of_the_table(microseconds, percent):
     assert round(100 * asleep(microseconds / 1e6, 0.2), max(2, digits) if percent < 10 else 1) == percent
 
 
-def test_equation_10_and_the_model_agree_with_equation_9():
+def test_equation_10_agrees_with_equation_9():
     s, p, n = 0.0032, 0.2, 2
     assert round(dilated(1, s, p), 4) == 1.0077
     assert dilated(7, s, p) == pytest.approx(7 * n * (3 * s + p) / (2 * n * s + n * p + s))
     assert dilated(1, 1e9, p) == pytest.approx(1.2)
-    for jobs in (2, 3, 8):
-        found = simulate([[STEADY]] * jobs, 2, Shutter(s, 1, p, jitter=0), nodes=1)
-        assert found.stopped == pytest.approx([asleep(s, p, jobs)] * jobs)
 
 
 def on_each_node(milliseconds: float, rounds: int, nodes: int = 60) -> tuple[list[Groups], float]:
@@ -305,6 +297,7 @@ def on_each_node(milliseconds: float, rounds: int, nodes: int = 60) -> tuple[lis
 def test_the_interval_covers_the_truth_as_often_as_it_says_under_noise(method, shutters):
     found = [estimate(noisy(0.8, 0.02, shutters, seed), method) for seed in range(150)]
     assert np.mean([one.low <= 0.8 <= one.high for one in found]) >= 0.91  # 0.95 less two standard errors
+    assert estimate(noisy(0.8, 0.1), seed=3) == estimate(noisy(0.8, 0.1), seed=3)
 
 
 @pytest.mark.long
@@ -313,3 +306,44 @@ def test_the_interval_covers_the_truth_of_jobs_whose_shutters_are_correlated_by_
     logs, truth = on_each_node(milliseconds, 60)
     found = [estimate(one) for one in logs]
     assert np.mean([one.low <= truth <= one.high for one in found]) >= 0.89  # of 60 logs
+
+
+# --- The performance of jobs on several nodes.
+
+
+@pytest.mark.parametrize("step", [0.001, 0.005, 0.05, 0.5])
+@pytest.mark.parametrize("speeds", [(0.5, 1), (0.5, 0.7), (0.6, 0.6), (0.5, 0.7, 0.9, 1), (0.8, 0.8, 0.8, 1)])
+def test_the_slowest_node_has_the_performance_of_the_job(speeds, step):
+    nodes = groups_on_nodes(speeds, step)
+    assert estimate_nodes(nodes).performance == pytest.approx(min(speeds), rel=0.04)
+
+
+def test_ranks_that_wait_within_a_window_hide_a_part_of_the_loss_and_pay_more_than_the_truth_never_less():
+    for speeds in ((0.6, 0.6), (0.5, 0.7), (0.8, 0.8, 0.8, 1)):
+        assert estimate_nodes(groups_on_nodes(speeds, 0.0001)).performance > min(speeds)
+
+
+@given(st.integers(2, 8), st.floats(0.3, 1), st.integers(0, 1000))
+@examples(20)
+def test_nodes_that_are_equal_within_noise_are_not_biased_by_their_least(nodes, truth, seed):
+    found = estimate_nodes([noisy(truth, 0.02, 100, seed + at) for at in range(nodes)])
+    assert found.performance == pytest.approx(truth, abs=0.012)
+    assert found.total == 100 * nodes
+
+
+@given(st.floats(0.3, 1), st.integers(0, 1000), st.permutations(range(3)))
+@examples(20)
+def test_one_node_is_the_plain_estimate_and_the_order_of_nodes_does_not_matter(truth, seed, order):
+    groups = noisy(truth, 0.01, 100, seed)
+    assert estimate_nodes([groups]) == estimate(groups)
+    nodes = [noisy(truth * share, 0.01, 100, seed) for share in (1, 0.8, 0.6)]
+    mixed = estimate_nodes([nodes[at] for at in order])
+    assert mixed.performance == pytest.approx(estimate_nodes(nodes).performance)
+    assert mixed.performance == pytest.approx(0.6 * truth, abs=0.01)
+
+
+def test_a_job_is_stopped_by_the_shutters_of_all_its_nodes():
+    one = replace(noisy(0.5, 0.01, 20), stopped=0.01)
+    assert stopped_on([one]) == pytest.approx(0.01)
+    assert stopped_on([one, one]) == pytest.approx(0.0199)
+    assert "one node or more" in refusal(estimate_nodes, [], error=ColocationError)

@@ -1,7 +1,5 @@
 """Rates alone with warm caches, from long shutters."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

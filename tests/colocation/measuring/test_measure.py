@@ -1,7 +1,5 @@
 """The command ``topompi colocate measure`` with real processes, and its journal."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The plan of a measurement of pairs: which runs come next, when they suffice, and what follows from them."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics

@@ -1,7 +1,5 @@
 """Modes of execution: the published tables, properties of halves, and files for launchers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pairs of jobs: properties of the score, of the matchings against brute force, and of the pairing of a pool."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

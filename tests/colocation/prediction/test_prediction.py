@@ -1,19 +1,28 @@
 """Prediction of unmeasured pairs: drawn matrices of known parts, published ones, files, and the command."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tests.support import refusal, shared_data
+from studies.coscheduling2025.active import POLICIES, curve
+from tests.support import examples, refusal, shared_data
 from topompi.cli.colocate.app import app
 from topompi.machine.colocation.errors import ColocationError
-from topompi.machine.colocation.prediction.cells import Prediction, choose_terms, left_out, next_cells, predict
+from topompi.machine.colocation.prediction.cells import (
+    LEAST,
+    Prediction,
+    choose_terms,
+    expected_accuracy,
+    left_out,
+    next_cells,
+    predict,
+)
 from topompi.machine.colocation.prediction.model import fit
 from topompi.machine.colocation.speedups.bands import classes
 from topompi.machine.colocation.speedups.files import read_speedups, write_speedups
@@ -121,10 +130,6 @@ def test_further_programs_make_the_classes_of_13_programs_better():
     assert (among == true).mean() >= max(0.93, (alone == true).mean())
 
 
-def test_classes_change_at_two_decimals():
-    assert classes([0.9449, 0.946, 1.0949, 1.0951]).tolist() == [0, 1, 1, 2]
-
-
 def test_the_next_cells_are_unknown_ones_each_once():
     ratio = np.where(np.random.default_rng(6).random((7, 7)) < 0.5, _drawn(7, n=7), np.nan)
     cells = next_cells(_of(ratio), predict(_of(ratio), terms=1), 99)
@@ -163,3 +168,56 @@ def test_the_command_fills_the_matrix_and_leaves_measured_cells(tmp_path: Path):
     again = read_speedups(filled).ratio
     assert np.isfinite(again).all()
     assert again[np.isfinite(ratio)].tolist() == ratio[np.isfinite(ratio)].tolist()
+
+
+# --- Curves of active choice: which cells a run gives, and what the policies see.
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@given(seed=st.integers(0, 99), batch=st.integers(1, 4))
+@examples(9)
+def test_each_step_measures_as_many_pairs_as_the_batch_and_the_last_leaves_cells(policy: str, seed: int, batch: int):
+    steps = curve(_of(_drawn(seed, 6, 0)), POLICIES[policy], seed=seed, batch=batch, terms=1)
+    counts = [one.cells for one in steps]
+    assert LEAST <= counts[0] <= LEAST + 1
+    assert all(batch <= more <= 2 * batch for more in np.diff(counts))
+    assert 36 - counts[-1] >= LEAST
+    assert all(0 <= one.accuracy <= 1 and 1 / 3 <= one.expected <= 1 for one in steps)
+
+
+def test_policies_begin_with_the_same_cells_and_see_measured_cells_only():
+    speedups, asked = _of(_drawn(1, 6, 0)), []
+
+    def spy(now: Speedups, prediction: object, rng: np.random.Generator) -> list[tuple[int, int]]:
+        asked.append(now.known)
+        return POLICIES["random"](now, prediction, rng)
+
+    steps = curve(speedups, spy, seed=2, terms=1)
+    assert [int(known.sum()) for known in asked] == [one.cells for one in steps]
+    assert all((known == known.T).all() for known in asked)
+    first = {name: curve(speedups, policy, seed=2, terms=1)[0] for name, policy in POLICIES.items()}
+    assert len(set(first.values())) == 1
+
+
+def test_unknown_cells_of_the_matrix_are_never_measured():
+    speedups = _of(_drawn(3, 6, 0))
+    ratio = speedups.ratio.copy()
+    ratio[0, 1:] = np.nan
+    known = []
+
+    def spy(now: Speedups, prediction: object, rng: np.random.Generator) -> list[tuple[int, int]]:
+        known.append(now.known)
+        return POLICIES["random"](now, prediction, rng)
+
+    steps = curve(Speedups.of(speedups.programs, ratio), spy, terms=1)
+    assert not any(one[0, 1:].any() for one in known)
+    assert max(one.cells for one in steps) <= 31 - LEAST
+
+
+def test_the_expected_share_is_the_mean_chance_of_the_predicted_classes():
+    speedups = _of(_drawn(4, 6, 0))
+    made = predict(speedups, terms=1)
+    cells = np.eye(6, dtype=bool)
+    wanted = np.mean([made.chance[at, at, made.label[at, at]] for at in range(6)])
+    assert expected_accuracy(made, cells) == pytest.approx(wanted)
+    assert np.isnan(expected_accuracy(made, ~np.ones((6, 6), bool)))

@@ -1,7 +1,5 @@
 """Scores of predicted classes, parts of rows, two models together, and the frontier: against definitions by loops."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ledger: nothing is lost or charged twice, by writers at the same time and by writers that are killed."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal

@@ -1,7 +1,5 @@
 """Prices of jobs that share nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +23,6 @@ def known(performance: float, spread: float = 0.0) -> Estimate:
 
 
 HALF = Run("a", 200.0, 16, solo_seconds=100.0)
-
-
-def test_half_the_speed_is_charged_half_of_the_price_alone():
-    alone = 2.0 * 16 * 100
-    assert price(HALF, 2.0, known(0.5)).amount == 0.5 * alone
-    assert price(HALF, 2.0, rule="oracle").amount == 0.5 * alone
-    assert price(HALF, 2.0, known(0.5), "as-usual").amount == 2 * alone
-    found = price(HALF, 2.0, known(0.5))
-    assert (found.discount, found.undisturbed) == (0.5, alone)
-    assert price(HALF, 2.0, known(0.5), "as-usual").discount == -1
 
 
 def test_the_worst_price_as_usual_of_the_source_is_its_largest_discount():

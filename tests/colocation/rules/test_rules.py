@@ -1,7 +1,5 @@
 """Kinds of programs, and the labels of pairs against the published ones and the measurements behind them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

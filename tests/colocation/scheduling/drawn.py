@@ -1,7 +1,5 @@
 """Drawn jobs, matrices and simulations, which the tests of schedulers of half nodes share."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

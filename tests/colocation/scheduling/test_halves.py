@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.colocation.scheduling.drawn import NAMES, drawn_halves, drawn_jobs, drawn_table, seeds, table_of
 from tests.support import examples, refusal
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.scheduling.allocators import Halves, Matched
 from topompi.machine.colocation.scheduling.halves import halves_of, nodes_of, on_halves
+from topompi.machine.colocation.scheduling.isolating import IsolatedHalves, IsolatedMatched
+from topompi.machine.colocation.scheduling.preferences import REFUSED, favoured
 from topompi.machine.colocation.scheduling.speed import ColocatedSpeed
-from topompi.machine.jobs import Backfill, Cluster, Promises, Workload, check_allocator, simulate
+from topompi.machine.jobs import Backfill, Cluster, IsolationCheck, Promises, Workload, check_allocator, simulate
 from topompi.machine.jobs.queueing.backfill import Filler
 
 PAIR = table_of([[0.8, 1.5], [0.5, 1.0]], ("a", "b"))
@@ -30,24 +34,10 @@ def ends(jobs: Workload, nodes: int, allocator: Halves, queue: str = "easy") -> 
     return simulate(jobs, cluster, queue, allocator, ColocatedSpeed(PAIR)).end.tolist()
 
 
-def test_a_job_alone_on_half_nodes_runs_at_the_largest_rate_of_its_row() -> None:
-    assert ends(jobs_of([0], [300], [1], ["a"]), 2, Halves()) == [200]
-
-
 def test_rates_change_at_each_start_and_end_of_a_neighbour() -> None:
     # a runs at 1.5 for 100 s, then beside b at 1.5, b at 0.5 until a ends at 200 s, then b alone at 1.0
     jobs = jobs_of([0, 100], [300, 100], [1, 1], ["a", "b"])
     assert ends(jobs, 2, Halves()) == [200, 250]
-
-
-def test_a_job_with_different_neighbours_runs_at_the_lowest_rate() -> None:
-    # b is alone on two nodes, where it would run at 1.0, and beside a on two, where it runs at 0.5.
-    jobs = jobs_of([0, 0], [100, 1500], [2, 1], ["b", "a"])
-    assert ends(jobs, 4, Halves())[0] == 200
-
-
-def test_a_job_with_both_halves_of_its_nodes_runs_as_on_whole_nodes() -> None:
-    assert ends(jobs_of([0], [300], [2], ["a"]), 2, Halves()) == [300]
 
 
 def test_a_job_that_does_not_share_runs_alone_as_logged() -> None:
@@ -118,7 +108,7 @@ def test_every_job_ends_no_later_than_at_the_slowest_rate(seed: int) -> None:
     assert (ran >= np.floor(jobs.duration / truth.rates.max())).all()
 
 
-@pytest.mark.parametrize("allocator", [Halves(), Matched(table_of([[0.8, 1.5], [0.5, 1.0]], ("a", "b")))])
+@pytest.mark.parametrize("allocator", [Halves(), Matched(PAIR), IsolatedHalves(), IsolatedMatched(PAIR)])
 def test_the_allocators_of_halves_keep_the_contract_of_allocators(allocator: Halves) -> None:
     values = {"program": ("a", "b")} if "program" in allocator.heeds else None
     assert check_allocator(allocator, states=300, values=values) > 30
@@ -146,3 +136,59 @@ def test_wrong_programs_and_slots_are_errors_that_name_the_job() -> None:
     assert "job 17" in refusal(simulate, jobs, cluster.with_slots(2), "easy", Halves(), speed, error=ColocationError)
     known = on_halves(jobs, PAIR.programs)
     assert "2 slots" in refusal(simulate, known, cluster.with_slots(4), "easy", Halves(), speed, error=ColocationError)
+
+
+# --- Jobs that share nodes and are isolated on the network.
+
+
+@given(seeds)
+@examples(60)
+def test_no_two_jobs_share_a_link_though_they_share_nodes_and_promises_hold(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    jobs, truth, wrong = drawn_halves(rng, 40, 12), drawn_table(rng), drawn_table(rng)
+    cluster = Cluster.regular(12, 2, 3).with_slots(2)
+    for allocator in (IsolatedHalves(), IsolatedMatched(wrong)):
+        watch, isolation = Promises(), IsolationCheck()
+        outcome = simulate(jobs, cluster, "easy", allocator, ColocatedSpeed(truth), [watch, isolation])
+        assert not watch.broken
+        assert not any(conflicts.pairs for _, conflicts in isolation.found)
+        assert not len(outcome.rejected)
+
+
+def test_two_jobs_of_one_leaf_share_its_nodes() -> None:
+    rng = np.random.default_rng(0)
+    jobs = on_halves(drawn_jobs(rng, 60, 4), NAMES)
+    cluster = Cluster.regular(12, 4, 3).with_slots(2)
+    outcome = simulate(jobs, cluster, "easy", IsolatedHalves(), ColocatedSpeed(table_of(1.0)))
+    shared = outcome.slots is not None and (outcome.slots >= 0).all()
+    assert shared
+    together = [
+        np.intersect1d(outcome.nodes_of(a), outcome.nodes_of(b)).size
+        for a in range(60)
+        for b in range(a)
+        if outcome.start[b] <= outcome.start[a] < outcome.end[b]
+    ]
+    assert max(together) > 0
+
+
+# --- The order in which programs take neighbours, against the rule cell by cell.
+
+
+@given(seeds, st.sampled_from([0.5, 0.9, 1.0, 1.1]))
+@examples(60)
+def test_slow_pairs_are_refused_and_the_others_ordered_by_what_both_get_done(seed: int, threshold: float) -> None:
+    table = drawn_table(np.random.default_rng(seed))
+    found = favoured(table, threshold)
+    assert found.numbers == {name: at for at, name in enumerate(NAMES)}
+    for one in range(len(NAMES)):
+        rank, worth, good = found.rank[one + 1], dict[int, float](), list[bool]()
+        for other in range(len(NAMES)):
+            rates = table.rates[one, other], table.rates[other, one]
+            assert (rank[other + 1] == REFUSED) == (min(rates) < threshold)
+            if rank[other + 1] != REFUSED:
+                worth[other] = sum(rates) / 2
+                good.append(worth[other] >= 1)
+                assert (rank[other + 1] < found.last[one + 1]) == good[-1]
+        by_rank = sorted(worth, key=lambda other: rank[other + 1])
+        assert all(worth[a] >= worth[b] for a, b in pairwise(by_rank))
+        assert found.spread[one + 1] == any(good)

@@ -1,7 +1,5 @@
 """A scheduler that learns from measured rates separates bad pairs, and breaks no promise by what it learns."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import example, given
 

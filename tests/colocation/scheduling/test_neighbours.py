@@ -1,7 +1,5 @@
 """The neighbours of jobs in a schedule, against a count second by second, and the work that follows from them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The benchmark: its command through real MPI jobs."""
 
-from __future__ import annotations
-
 import json
 import re
 import statistics
@@ -9,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from osu_like_bench.cli import main as bench
+from osu_like_bench.compare import main as compare
+from osu_like_bench.kernels import KERNELS
 from osu_like_bench.record import Record
 from osu_like_bench.table import ABSENT, OPERATIONS
+from tests.bench.test_kernels import TREE
 from tests.support import ROOT, run_mpi
 
 BENCH = ("-m", "osu_like_bench")
@@ -241,84 +243,31 @@ BROKEN = """
 import sys
 import numpy as np
 import topompi
-from mpi4py import MPI
 from osu_like_bench.cli import main
 
 Sound = topompi.Intracomm
 
-def swapped(blocks):
-    blocks[[0, -1]] = blocks[[-1, 0]]
-
-class Swaps(Sound):
-    def Gather(self, send, receive, root=0):
-        super().Gather(send, receive, root)
-        if self.rank == root:
-            swapped(receive[0])
-    def Gatherv(self, send, receive, root=0):
-        super().Gatherv(send, receive, root)
-        if self.rank == root:
-            swapped(receive[0])
-    def Allgather(self, send, receive):
-        super().Allgather(send, receive)
-        if self.rank == 1:
-            swapped(receive[0])
-    def Alltoall(self, send, receive):
-        super().Alltoall(send, receive)
-        swapped(receive[0])
-    def Alltoallv(self, send, receive):
-        swapped(send[0])
-        super().Alltoallv(send, receive)
-    def Scatter(self, send, receive, root=0):
-        super().Scatter(send, receive, root)
-        receive[0][:, -1] ^= self.rank == 1
-    def Scatterv(self, send, receive, root=0):
-        if self.rank == root:
-            swapped(send[0])
-        super().Scatterv(send, receive, root)
-    def Bcast(self, buffer, root=0):
-        if self.rank != (root + 1) % self.size:
-            super().Bcast(buffer, root)
-        else:
-            super().Bcast([buffer[0].copy(), buffer[1]], root)
-    def Reduce(self, send, receive, op=MPI.SUM, root=0):
-        lost = [np.zeros_like(send[0]), send[1]] if self.rank == 1 else send
-        super().Reduce(lost, receive, op, root)
-    def Allreduce(self, send, receive, op=MPI.SUM):
-        super().Allreduce(send, receive, op)
+class Wrong(Sound):
+    def Allreduce(self, send, receive, *args):
+        super().Allreduce(send, receive, *args)
         if self.rank == self.size - 1:
             receive[0][0, 0] += 1
+
     def Barrier(self):
         pass
-    def Recv(self, buffer, *args):
-        super().Recv([buffer[0].copy(), buffer[1]] if isinstance(buffer, list) else buffer, *args)
-    def Irecv(self, buffer, *args):
-        return super().Irecv([buffer[0].copy(), buffer[1]], *args)
 
-topompi.Intracomm = Swaps
-names = sys.argv[1:]
-for name in names:
-    sizes = [] if name == "barrier" else ["-m", "4"]
-    code = main([name, "-c", "-i", "1", "-x", "0", *sizes])
-    assert code == 1, f"{name}: {code}"
-    topompi.Intracomm = Sound
-    assert main([name, "-c", "-i", "1", "-x", "0", *sizes]) == 0, name
-    topompi.Intracomm = Swaps
-sys.exit(1)
+for name, size in (("allreduce", ["-m", "4"]), ("barrier", [])):
+    for kind, code in ((Wrong, 1), (Sound, 0)):
+        topompi.Intracomm = kind
+        assert main([name, "-c", "-i", "1", "-x", "0", *size]) == code, (name, kind)
 """
-NAMES = [
-    *("bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "reduce", "allreduce"),
-    *("alltoall", "alltoallv", "barrier", "latency", "bw"),
-]
 
 
-def test_wrong_data_fails_the_validation_of_every_benchmark() -> None:
-    job = run_mpi(3, "-c", BROKEN, *NAMES)
-    assert job.returncode == 1
-    assert "AssertionError" not in job.stderr, job.stderr
-    verdicts = [row[-1] for row in lines(job.stdout.splitlines())]
-    assert verdicts.count("Fail") >= len(NAMES)
-    assert verdicts.count("Pass") >= len(NAMES)
-    assert job.stdout.count("# Fail: wrong data: topompi at ") == len(NAMES)
+def test_wrong_data_fails_the_command() -> None:
+    job = run_mpi(3, "-c", BROKEN)
+    assert job.returncode == 0, job.stderr
+    assert [row[-1] for row in lines(job.stdout.splitlines())] == ["Fail", "Pass"] * 2
+    assert job.stdout.count("# Fail: wrong data: topompi at ") == 2
 
 
 FLIPPED = """
@@ -386,3 +335,36 @@ def test_trouble_on_one_rank_ends_the_job_and_names_the_rank() -> None:
     assert job.returncode != 0
     assert "osu_like_bench: rank 1: KeyError: 'only here'" in job.stderr
     assert "Traceback" not in job.stderr
+
+
+# --- Communication kernels under mpirun, on both sides.
+
+
+# --- real ---
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.long
+def test_all_kernels_run_validated_on_both_sides_and_notice_what_is_missing(size):
+    done = run_mpi(size, ROOT / "tests" / "programs" / "kernels.py", timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all done" in done.stderr
+    assert done.stdout.count("Pass") >= 2 * len(KERNELS)
+    assert "topompi's order of ranks" in done.stdout
+    if size > 1:
+        assert re.search("; [1-9] ranks moved", done.stdout), "a random order can be improved"
+
+
+def test_a_collective_takes_no_options_of_kernels(capsys):
+    assert bench(["gather", "--reorder", "none"]) == 1
+    assert capsys.readouterr().err.count("--reorder: expecting a kernel") == 1
+
+
+def test_records_of_the_two_orders_compare(tmp_path):
+    files = [str(tmp_path / f"{name}.json") for name in ("topompi", "none")]
+    common = ["-m", "64", "-i", "20", "-x", "1", "--topology", TREE, "--hosts", "h[0000-0003]", "--place", "random:1"]
+    runs = [["stencil3d", *common, "--reorder", Path(file).stem, "--json", file] for file in files]
+    done = run_mpi(4, "-c", f"from osu_like_bench.cli import main; assert not any(map(main, {runs!r}))")
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(Path(file).read_text())["options"]["reorder"] for file in files] == ["topompi", "none"]
+    assert compare(files) == 0

@@ -1,7 +1,5 @@
 """Emulated networks: they match their spec, run jobs, and leave nothing behind."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

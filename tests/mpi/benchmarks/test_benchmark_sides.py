@@ -1,7 +1,5 @@
 """The programs of benchmarks/ start as modules."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 

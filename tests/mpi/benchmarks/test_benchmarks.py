@@ -1,7 +1,5 @@
 """The programs of benchmarks/ that need an emulated network: whole runs, and the results in their tables."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Real launchers put two jobs that share a node on its two halves, as our files say."""
 
-from __future__ import annotations
-
 import platform
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """The documentation: its commands exist, its pages make a site, and the site loads nothing from other servers."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -15,8 +13,13 @@ import pytest
 
 from docs.commandline import commands
 from tests.cli.test_options import accepted
+from tests.docs.test_docstrings import (
+    owed,
+)
+from tests.docs.test_readme import OF_JOBS, consoles_print_what_they_say, of, run, split
+from tests.docs.test_walks import walked
 from tests.documents import BLOCK, DOCUMENTS, OTHERS, faults, shown
-from tests.support import ROOT
+from tests.support import ROOT, mpirun
 from topompi.cli.setup.env import OURS
 from topompi.mapping import MAPPERS
 from topompi.mapping.rankfiles import WRITERS
@@ -186,3 +189,57 @@ def test_the_reference_has_every_command_with_its_options_and_every_public_name(
             assert not [name for name in options if name not in text[program]]
     anchors = pages[site / "reference" / "python" / "topompi.schedules.html"].anchors
     assert {"topompi.schedules.make", "topompi.schedules.Schedule", "topompi.schedules.check"} <= anchors
+
+
+# --- Docstrings of public functions of the rooms that import MPI.
+
+
+ON_MPI = (
+    "osu_like_bench",
+    "studies",
+    "topompi.mpi.communicator",
+    "topompi.mpi.dispatch",
+    "topompi.mpi.execution",
+    "topompi.mpi.launcher",
+    "topompi.mpi.probe",
+    "topompi.mpi.profile",
+    "topompi.mpi.selection",
+    "topompi.mpi.tuning",
+)
+
+
+@pytest.mark.parametrize("package", ON_MPI)
+def test_so_do_those_that_run_on_mpi(package: str) -> None:
+    from mpi4py import MPI
+
+    assert MPI.COMM_SELF.size == 1  # what these packages import works
+    assert owed(package) == {}
+
+
+# --- Consoles of jobs print what the documents show.
+
+
+def run_with_mpi(line, folder):
+    """Run a command as a user's shell would, with this Python and its MPI, and return the finished process."""
+    given, words = split(line)
+    if words[0] == "topompi":
+        return run(line, folder)
+    if words[0] == "mpirun":
+        words = [*mpirun(), *(word for word in words[1:] if word != "--oversubscribe")]  # mpirun() has what is needed
+    words = [sys.executable if word == "python" else word for word in words]
+    env = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **given}
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=folder, env=env)
+
+
+@of(OF_JOBS)
+@pytest.mark.long
+def test_consoles_of_jobs_print_what_the_document_says(document, tmp_path):
+    consoles_print_what_they_say(document, tmp_path, run_with_mpi)
+
+
+# --- The walk of a program's author, step by step.
+
+
+@pytest.mark.long
+def test_the_author_of_a_program_gets_through(tmp_path):
+    walked("author", tmp_path, mpirun())

@@ -73,26 +73,6 @@ def test_any_number_of_ranks_finds_what_elimination_does(size, outcomes):
         assert np.abs(np.load(folder / f"{name}.npy") - exact).max() < 1e-9 * np.abs(exact).max()
 
 
-@pytest.mark.parametrize("grid", [(2, 2, 2), (5, 4, 6), (2, 9, 3)])
-@pytest.mark.parametrize("periodic", [False, True])
-def test_transforms_find_what_elimination_does(grid, periodic):
-    exact = solved(grid, periodic)
-    assert np.abs(cg.directly(cg.charges(grid), periodic) - exact).max() < 1e-13 * np.abs(exact).max() * exact.size
-
-
-@pytest.mark.parametrize("periodic", [False, True])
-def test_a_block_multiplies_as_the_matrix_does(periodic):
-    grid = (4, 6, 5)
-    block = cg.Block(MPI.COMM_SELF.Create_cart([1, 1, 1], [periodic] * 3), grid)
-    vector = np.random.default_rng(2).random(grid)
-    block.direction[...] = vector
-    product = np.empty(grid)
-    block.times_direction(product)
-    assert np.allclose(product.ravel(), matrix(grid, periodic) @ vector.ravel(), atol=1e-13)
-    assert block.dot(vector, product) == pytest.approx(vector.ravel() @ product.ravel())
-    block.free()
-
-
 def test_iterations_end_where_they_are_told_to(monkeypatch):
     block = cg.Block(MPI.COMM_SELF.Create_cart([1, 1, 1]), (9, 9, 9))
     right = cg.charges((9, 9, 9))

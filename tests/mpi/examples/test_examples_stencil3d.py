@@ -93,22 +93,6 @@ def test_any_process_grid_finds_the_same_bits():
         assert said["identical"] is True
 
 
-def alone(grid, periodic, steps, step=0.4, pulse=False, overlap=False):
-    cart = MPI.COMM_SELF.Create_cart([1, 1, 1], [periodic] * 3)
-    solver = stencil3d.Solver(cart, stencil3d.Problem(grid, periodic, step, pulse), overlap)
-    solver.run(steps)
-    solver.free()
-    return solver
-
-
-@pytest.mark.parametrize("pulse", [False, True])
-def test_overlap_changes_no_bit(pulse, monkeypatch):
-    plain = alone((9, 12, 8), False, 30, pulse=pulse)
-    monkeypatch.setattr(stencil3d, "TILE", 50)
-    again = alone((9, 12, 8), False, 30, pulse=pulse, overlap=True)
-    assert plain.values.tobytes() == again.values.tobytes()
-
-
 def test_a_fingerprint_changes_with_every_bit_and_place():
     generator = np.random.default_rng(1)
     values, points = generator.random((4, 5, 3)), list(map(np.arange, (4, 5, 3)))

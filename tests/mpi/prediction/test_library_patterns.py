@@ -1,7 +1,5 @@
 """Models of libraries against the libraries: predicted messages equal the messages that the library reports."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Probing under mpirun: the file it writes, and the leaves of emulated networks."""
 
-from __future__ import annotations
-
 import json
 import os
 from types import SimpleNamespace

@@ -1,10 +1,9 @@
 """Open MPI's records of real programs."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
+from mpi4py import MPI
 from typer.testing import CliRunner
 
 from tests.profile.test_profile import edges
@@ -12,6 +11,10 @@ from tests.support import mpirun
 from topompi.cli.app import app
 from topompi.mpi.profile import read_profile
 from topompi.mpi.profile.recording import View
+
+pytestmark = pytest.mark.skipif(
+    "Open MPI" not in MPI.Get_library_version(), reason="Open MPI's monitoring needs Open MPI"
+)
 
 RING = """
 from mpi4py import MPI
@@ -35,8 +38,6 @@ def recorded(tmp_path, program, ranks=4):
 
 
 def test_open_mpi_records_a_ring_and_an_alltoall_to_the_byte(tmp_path):
-    if "Open MPI" not in library_version():
-        pytest.skip("Open MPI's monitoring needs Open MPI")
     done, path = recorded(tmp_path, RING)
     assert done.exit_code == 0, done.output
     found = read_profile(path)
@@ -48,14 +49,6 @@ def test_open_mpi_records_a_ring_and_an_alltoall_to_the_byte(tmp_path):
 
 
 def test_a_program_that_fails_gives_its_exit_code(tmp_path):
-    if "Open MPI" not in library_version():
-        pytest.skip("Open MPI's monitoring needs Open MPI")
     done, path = recorded(tmp_path, "import mpi4py.MPI, sys; mpi4py.MPI.Finalize(); sys.exit(3)", 1)
     assert done.exit_code == 3
     assert path.exists()
-
-
-def library_version():
-    from mpi4py import MPI
-
-    return MPI.Get_library_version()

@@ -1,7 +1,5 @@
 """Profiles that mpi4py programs record of themselves."""
 
-from __future__ import annotations
-
 import json
 import signal
 import tracemalloc

@@ -1,7 +1,5 @@
 """Jobs whose topology is a service: rank 0 queries it; a missing service does not delay a job."""
 
-from __future__ import annotations
-
 import re
 import socket
 import time

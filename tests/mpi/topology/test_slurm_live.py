@@ -1,7 +1,5 @@
 """The source ``auto`` in jobs of a real Slurm: the source that it takes, and its message about it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

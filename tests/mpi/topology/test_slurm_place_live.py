@@ -1,7 +1,5 @@
 """A real Slurm puts every task where our files say, and its tasks know the network without options."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

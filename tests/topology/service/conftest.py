@@ -1,7 +1,5 @@
 """A topology service that answers from the routes of a small fabric."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

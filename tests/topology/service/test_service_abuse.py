@@ -1,7 +1,5 @@
 """Malicious clients of a topology service: other clients are answered, and nothing grows. All over the loopback."""
 
-from __future__ import annotations
-
 import errno
 import random
 import selectors

@@ -1,7 +1,5 @@
 """Clients of a topology service, and the service's commands."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal
@@ -247,13 +245,6 @@ def test_a_service_that_was_killed_is_back_at_its_addresses_and_its_clients_with
         done = subprocess.run(words, capture_output=True, text=True, timeout=60)
         assert done.returncode == 1
         assert f"unix:{path}: expecting a path that no service listens at" in done.stderr
-
-
-def test_a_source_that_cannot_be_read_is_one_line_and_exit_code_1() -> None:
-    words = [sys.executable, "-m", "topompi", "topology", "serve", "--topology", "/no/such/file"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Changes of a topology service's files: it serves whole generations, one after another."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import lzma

@@ -1,7 +1,5 @@
 """A live service: it follows OpenSM's dumps while cables of ibsim are pulled and clients send requests."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 import time

@@ -1,7 +1,5 @@
 """The path of a service's UNIX socket: no other user can replace it, and nothing else is touched."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat

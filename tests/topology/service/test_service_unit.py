@@ -1,7 +1,5 @@
 """The systemd unit that `topompi topology serve --print-unit` prints, and the service's messages to systemd."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The work of a service for views and trees: its limits per request and per peer, and its end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
@@ -275,24 +273,6 @@ def test_a_service_ends_when_it_is_told_to_whatever_it_works_at() -> None:
                 assert process.wait(10) == 0
             wait_until(lambda: not _of_group(process.pid))
             assert process.stderr.read() == ""
-        finally:
-            process.kill()
-
-
-def test_what_is_in_work_when_a_service_is_told_to_end_is_answered() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVICE], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            address = Address.parse(process.stdout.readline().strip())
-            with address.connect() as client:
-                client.settimeout(10)
-                client.sendall(b'{"request": "view", "fields": ["leaves"]}\n')
-                wait_until(lambda: len(_of_group(process.pid)) == 2)
-                os.killpg(process.pid, signal.SIGTERM)
-                assert b'"leaves":null' in client.recv(1 << 16)
-            assert process.wait(10) == 0
         finally:
             process.kill()
 
