@@ -7,7 +7,7 @@ from enum import Enum, auto
 from mpi4py import MPI
 
 from ..communicator.derived import adopt
-from ..communicator.handle import Handle, bare, calls_of, kept_of, launched
+from ..communicator.handle import Handle, bare, calls_of, launched, lineage_of, origin_of, state_seen
 from ..communicator.kinds import Intracomm
 from ..communicator.state import begin, working
 from ..dispatch.choosing import choose
@@ -38,7 +38,7 @@ def begin_world() -> Handle:
     """
     world: Handle = bare(Intracomm, MPI.COMM_WORLD)
     begin(world)
-    kept_of(world).lasts = True
+    lineage_of(world).lasts = True
     _watched[:] = [NativeIntracomm(world).allreduce(counters.enabled, MPI.LOR)]  # variables may reach one host alone
     MPI.COMM_WORLD = world  # type: ignore[misc]  # as the launcher does for Python programs
     return world
@@ -60,8 +60,10 @@ def communicator_of(handle: int) -> Handle | None:
     :param handle: an intracommunicator.
     """
     native, world = MPI.Intracomm.fromhandle(handle), launched()
-    family = None if world is None else kept_of(world).family
-    if family is None or not isinstance(native, MPI.Intracomm) or not family.covers(native):
+    if world is None or not isinstance(native, MPI.Intracomm):
+        return None
+    origin = origin_of(world)
+    if origin is None or not origin.covers(native):
         return None
     comm: Handle = adopt(native, world)
     return comm
@@ -76,14 +78,15 @@ def native_for_good(comm: Handle, name: str, nbytes: int | None) -> Extent:
     :param name: name of mpi4py's method.
     :param nbytes: size of the call in bytes; None if it has no class of sizes, or an operation of the program's.
     """
-    kept, known = kept_of(comm), kept_of(comm).bequest
-    if kept.checks or any(_watched):
+    lineage, state = lineage_of(comm), state_seen(comm)
+    if lineage.checks or any(_watched):
         return Extent.NONE
     if calls_of(comm).all:
         return Extent.COMMUNICATOR
-    if known is not None and known.common is not None and known.common.leaves(name):
+    common = state.common if state is not None and state.usable else lineage.common
+    if common is not None and common.leaves(name):
         return Extent.METHOD
-    choice = None if nbytes is None or kept.held is None else kept.held.choice_of(name, nbytes)
+    choice = None if nbytes is None or state is None else state.choice_of(name, nbytes)
     return Extent.NONE if choice is None or choice.algorithm != NATIVE or choice.trial is not None else Extent.CLASS
 
 

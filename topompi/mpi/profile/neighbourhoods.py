@@ -54,7 +54,7 @@ def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> M
         counters (ranks or hosts of the recorded communicator).
     """
 
-    def prepare(self: object, sendbuf: object, recvbuf: object, *info: object) -> object:
+    def prepare(self: MPI.Comm, sendbuf: object, recvbuf: object, *info: object) -> object:
         request = native(self, sendbuf, recvbuf, *info)
         count = _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)
         carried = hasattr(request, "sent")
@@ -69,7 +69,7 @@ def _latest(comm: object, name: str) -> str:
     return NATIVE if known is None else known.latest(name)
 
 
-def _count_neighbours(name: str, comm: object, group: Group, sendbuf: object) -> Callable[[bool], None]:
+def _count_neighbours(name: str, comm: MPI.Comm, group: Group, sendbuf: object) -> Callable[[bool], None]:
     """A function that counts one call of the method of this name, given whether topompi's carriers ran it.
 
     In an alltoall, a rank sends another part of its buffer along each of its edges; in an allgather, the whole buffer.
