@@ -20,7 +20,7 @@ from ..execution.specs import CALLS, NATIVE, Form, Needs
 from . import agreement
 from .handle import CALLS_SLOT, Handle, calls_of
 from .lifetime import Lifetime
-from .state import working
+from .state import is_the_librarys, working
 
 if TYPE_CHECKING:
     from ..execution.objects import Function
@@ -39,6 +39,9 @@ def run(comm: Handle, method: str, arguments: tuple[object, ...], root: int | No
     """
     calls = calls_of(comm)
     calls.made = calls.made or 1  # nobody has counted the call that made the table
+    if is_the_librarys(comm):
+        getattr(NativeIntracomm, method)(comm, *arguments)
+        return
     state = working(comm)
     with agreement.checked(comm, method, arguments, root, op):
         _run_chosen(comm, state, method, arguments, root, op)
@@ -152,7 +155,7 @@ class Collectives(Lifetime):
 
     def bcast(self, obj: object, root: int = 0) -> object:
         """Broadcast the root's object, pickled once, by the algorithm chosen for the size of the pickled bytes."""
-        if calls_of(self).all:
+        if is_the_librarys(self):
             return NativeIntracomm.bcast(self, obj, root)
         state = working(self)
         with agreement.checked(self, "bcast", (obj, root), root):

@@ -23,7 +23,7 @@ from .starting import settings_of
 if TYPE_CHECKING:
     from ...topology import TopologyInterface
 
-__all__ = ["begin", "leave_to_library", "meet_once", "set_lineage", "share", "state_of", "working"]
+__all__ = ["begin", "is_the_librarys", "leave_to_library", "meet_once", "set_lineage", "share", "state_of", "working"]
 
 ALL = Calls()  # table of calls for all communicators whose every call the MPI library runs
 ALL.all = True
@@ -44,8 +44,7 @@ def share(comm: Handle, other: object) -> None:
         set_lineage(comm, lineage)
         return
     keep(comm, "_topompi_lineage", lineage)
-    if state.usable:
-        _hold(comm, state)
+    _hold(comm, state)
 
 
 def set_lineage(comm: Handle, lineage: Lineage) -> None:
@@ -111,6 +110,14 @@ def _hold(comm: Handle, state: State) -> None:
     keep(comm, "_topompi_state", state)
     CALLS_SLOT.__set__(comm, state.calls)
     state.leave_all()
+
+
+def is_the_librarys(comm: Handle) -> bool:
+    """Whether the MPI library runs every call on a communicator, which then needs no state. Local."""
+    lineage = lineage_of(comm)
+    if state_seen(comm) is None and lineage.is_quick and lineage.common is not None and lineage.common.only:
+        CALLS_SLOT.__set__(comm, ALL)
+    return calls_of(comm).all
 
 
 def leave_to_library(comm: Handle) -> None:
