@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.sources import full_name, imports, trees
-from tests.support import ROOT
 
 HELPERS = ("topompi/inputs/", "topompi/machine/daemon/", "topompi/guard.py")  # the rooms of the helpers themselves
 # Full names of what opens, runs or parses, as patterns, and what takes their place.
@@ -180,34 +179,21 @@ def test_helpers_and_annotations_are_no_strays(source: str) -> None:
 # --- Searches count their work: no room that thinks reads a clock, so that results do not depend on the load.
 
 
-THINKING = [
-    *(ROOT / room for room in ("mapping", "schedules")),
-    *(ROOT / "topompi" / room for room in ("network", "netsim", "views", "mpi/prediction")),
-    *(ROOT / "topompi/mpi/communicator/remap", ROOT / "topompi/cli/map", ROOT / "topompi/cli/profile"),
-    *(
-        ROOT / "topompi/mpi/profile" / f"{name}.py"
-        for name in ("summary", "advice", "neighbouradvice", "seconds", "analysis")
-    ),
-    *(ROOT / "topompi/machine/colocation" / room for room in ("pairing", "prediction", "rules", "scheduling")),
-    *(ROOT / "topompi/machine" / room for room in ("jobs", "interference")),
-]
-READING = {ROOT / "mapping/readers/text.py"}  # refuses a file that takes too long to read
+THINKING = (
+    *("mapping/", "schedules/", "topompi/network/", "topompi/netsim/", "topompi/views/", "topompi/mpi/prediction/"),
+    *("topompi/mpi/communicator/remap/", "topompi/cli/map/", "topompi/cli/profile/"),
+    *(f"topompi/mpi/profile/{name}.py" for name in ("summary", "advice", "neighbouradvice", "seconds", "analysis")),
+    *(f"topompi/machine/colocation/{room}/" for room in ("pairing", "prediction", "rules", "scheduling")),
+    *("topompi/machine/jobs/", "topompi/machine/interference/"),
+)
+READING = "mapping/readers/text.py"  # refuses a file that takes too long to read
 
 
-def sources():
-    for room in THINKING:
-        assert room.exists(), room
-        yield from [room] if room.suffix else sorted(room.rglob("*.py"))
-
-
-def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield node.module
-
-
-def test_no_room_that_thinks_imports_a_clock():
-    clocks = {"time", "datetime", "timeit", "signal"}
-    assert [path for path in sources() if path not in READING and clocks & set(imported(path))] == []
+def test_no_room_that_thinks_imports_a_clock() -> None:
+    found = {
+        path: {name.partition(".")[0] for name in imports(tree).values()} & {"time", "datetime", "timeit", "signal"}
+        for path, tree in trees().items()
+        if path.startswith(THINKING)
+    }
+    assert [room for room in THINKING if not any(path.startswith(room) for path in found)] == []
+    assert [path for path, clocks in found.items() if clocks] == [READING]
