@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.mpi.preload.elf import ElfError, ElfFile, elf_file, is_elf, read_elf
+from topompi.mpi.preload.elf import ElfError, ElfFile, elf_file, first_line, read_elf
 
 NEEDED, STRINGS, NAME = 1, 5, 14
 
@@ -79,9 +79,10 @@ def test_python_itself_is_read_as_readelf_has_it():
     assert [line.split("[")[1].rstrip("]") for line in told.splitlines() if "(NEEDED)" in line] == list(found.needed)
 
 
-def test_scripts_folders_and_missing_files_are_no_elf_files(tmp_path):
-    (tmp_path / "script").write_text("#!/bin/sh\n")
+def test_files_that_cannot_be_read_have_no_first_line_and_an_empty_one_is_no_elf_file(tmp_path):
+    (tmp_path / "script").write_text("#!/bin/sh\nexit\n")
     (tmp_path / "empty").touch()
-    assert not any(map(is_elf, (tmp_path, tmp_path / "script", tmp_path / "missing", tmp_path / "empty", "a\0b")))
+    assert first_line(tmp_path / "script") == b"#!/bin/sh\n"
+    assert not any(map(first_line, (tmp_path, tmp_path / "missing", tmp_path / "empty", "a\0b")))
     with pytest.raises(ElfError):
         elf_file(tmp_path / "empty")

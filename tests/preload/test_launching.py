@@ -46,6 +46,20 @@ def test_without_a_shared_python_the_library_gets_the_reason_in_place_of_a_path(
     assert "no shared library" in launching.preloaded({})["TOPOMPI_PRELOAD"]
 
 
+def test_programs_and_scripts_of_other_interpreters_are_told_from_those_for_python(tmp_path):
+    lines = {
+        "app": b"\x7fELF...",
+        "wrapper.sh": b"#!/bin/sh\n",
+        "a.py": b"import b\n",
+        "tool": b"#!/usr/bin/env python3\n",
+    }
+    for name, line in lines.items():
+        (tmp_path / name).write_bytes(line)
+    found = [name for name in lines if launching.compiled_program(str(tmp_path / name))]
+    assert found == ["app", "wrapper.sh"]
+    assert launching.compiled_program("sh").endswith("/sh")
+
+
 @pytest.mark.parametrize("rank", ["0", "3"])
 def test_one_rank_says_why_a_program_is_left_alone_and_each_starts_it(monkeypatch, capsys, tmp_path, rank):
     program = tmp_path / "program"
@@ -67,12 +81,15 @@ def test_one_rank_says_why_a_program_is_left_alone_and_each_starts_it(monkeypatc
     [
         ([], "topompi: run: expecting a program, got none"),
         (["--verbos", "sh"], "topompi: run: expecting a program, got --verbos sh"),
+        (["./closed"], "topompi: ./closed: expecting a program that can be started, got Permission denied"),
         (["/no/such"], "topompi: /no/such: no such file"),
         (["--map", "graph", "sh"], "topompi: --map: expecting a Python program"),
     ],
 )
-def test_the_command_line_says_what_it_expects(monkeypatch, capsys, words, told):
+def test_the_command_line_says_what_it_expects(monkeypatch, capsys, tmp_path, words, told):
     monkeypatch.setenv("TOPOMPI_MAP", "")
+    (tmp_path / "closed").write_text("#!/bin/sh\n")
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         start(words)
     assert ended.value.code == 1

@@ -154,6 +154,15 @@ def test_a_program_with_another_python_is_left_alone_with_a_line(folder):
     assert done.stderr.count(line) == 1, done.stderr
 
 
+def test_a_script_may_start_the_program(folder, misuse, rules):
+    script = folder / "wrapper"
+    script.write_text(f'#!/bin/sh\nexec {misuse} "$@"\n')
+    script.chmod(0o755)
+    done = job(2, *OURS, "--verbose", *PLACED, "--rules", rules, script, "nothing")
+    assert ended(done) == (0, ["rank 0: 7"])
+    assert re.search(r"^Allreduce .* ring ", done.stderr, re.MULTILINE), done.stderr
+
+
 def test_a_tool_behind_topompi_sees_each_call_of_the_program_once(folder, misuse, rules):
     tool = compiled(folder, "tool.c", "-shared", "-fPIC")
     done = job(2, *OURS, *PLACED, "--rules", rules, misuse, "forks", LD_PRELOAD=str(tool))

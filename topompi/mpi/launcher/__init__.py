@@ -41,7 +41,7 @@ def program_of(arguments: Sequence[str]) -> str:
 
 
 def start(arguments: list[str]) -> None:
-    """Launch the program that ``topompi run`` names; print the usage if it names none.
+    """Launch the program that ``topompi run`` names, or print the usage if ``--help`` stands there.
 
     :param arguments: the words after ``run``.
     """
@@ -61,7 +61,7 @@ def start(arguments: list[str]) -> None:
 def launch(arguments: Sequence[str]) -> None:
     """Run a program as Python does; an exception on one rank ends all ranks, as under ``python -m mpi4py``.
 
-    A compiled program takes the place of this process.
+    A program that is none for Python takes the place of this process.
 
     :param arguments: the launcher's options, the program, and the program's arguments.
     """
@@ -93,13 +93,16 @@ def launch(arguments: Sequence[str]) -> None:
 
 
 def _start_compiled(words: Sequence[str]) -> None:
-    """Replace this process by the program of a command line, if the program is compiled."""
+    """Replace this process by the program of a command line, if the program is none for Python."""
     from ..preload import launching
 
     if path := launching.compiled_program(words[0]):
         if os.environ.get("TOPOMPI_MAP"):
             _leave(f"--map: expecting a Python program, whose ranks can be re-ordered, got {visible(words[0])}", 1)
-        launching.start(path, words)
+        try:
+            launching.start(path, words)
+        except OSError as error:
+            _leave(f"{visible(words[0])}: expecting a program that can be started, got {error.strerror}", 1)
 
 
 def _abort_at_exit(status: int) -> None:

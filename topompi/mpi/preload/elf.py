@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...errors import TopompiError
 
-__all__ = ["ElfError", "ElfFile", "elf_file", "is_elf", "read_elf"]
+__all__ = ["MAGIC", "ElfError", "ElfFile", "elf_file", "first_line", "read_elf"]
 
 Bytes = bytes | mmap.mmap
 MAGIC = b"\x7fELF"
@@ -42,13 +42,13 @@ class _Segment(NamedTuple):
     size: int
 
 
-def is_elf(path: str | os.PathLike[str]) -> bool:
-    """Whether a file can be read, and begins as an ELF file."""
+def first_line(path: str | os.PathLike[str]) -> bytes:
+    """The first line of a file, of at most 256 bytes; empty if the file cannot be read."""
     try:
         with open(path, "rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+            return file.readline(256)
     except (OSError, ValueError):
-        return False
+        return b""
 
 
 def elf_file(path: str | os.PathLike[str]) -> ElfFile:

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from ...errors import TopompiError
 from ...visible import visible
-from .elf import ElfFile, elf_file, is_elf
+from .elf import MAGIC, ElfFile, elf_file, first_line
 
 __all__ = ["PROCESS", "compiled_program", "preloaded", "refusal", "start"]
 
@@ -23,12 +23,15 @@ PROCESS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 
 
 def compiled_program(name: str) -> str:
-    """The path of the compiled program that a word of the command line names; "" if it names none.
+    """The path of the program that a word of the command line names, if it is none for Python; else "".
+
+    It is compiled, or a script for another interpreter, which may start a compiled one.
 
     :param name: a path, or a name to be looked for on the ``PATH``.
     """
     path = name if os.path.exists(name) else shutil.which(name) or ""
-    return path if path and is_elf(path) else ""
+    line = first_line(path) if path else b""
+    return path if line.startswith(MAGIC) or (line.startswith(b"#!") and b"python" not in line) else ""
 
 
 def start(path: str, arguments: Sequence[str]) -> NoReturn:
@@ -40,7 +43,8 @@ def start(path: str, arguments: Sequence[str]) -> NoReturn:
     """
     environment: Mapping[str, str] = os.environ
     try:
-        why = refusal(elf_file(path), os.stat(path).st_mode, path)
+        elf = elf_file(path if first_line(path).startswith(MAGIC) else sys.executable)
+        why = refusal(elf, os.stat(path).st_mode, path)
     except TopompiError as error:
         why = str(error)
     if not why:
