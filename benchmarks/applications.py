@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
+from osu_like_bench.emulate import Emulated, LaunchOptions, LinkRates
 from osu_like_bench.statistics import Comparison, compare
 from topompi.errors import TopompiError
 
@@ -149,7 +149,7 @@ def measure(network: Emulated, case: Case, side: int, number: int, arguments: ar
 
 def measured(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield the records of all runs; each run has all cases, and each case has both sides one after the other."""
-    rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
+    rates = LinkRates.parse(arguments.host_rate, arguments.uplink_rate)
     with Emulated(arguments.network, rates) as network:
         for number in range(arguments.first, arguments.first + arguments.runs):
             for case in cases:

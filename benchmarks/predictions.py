@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
+from osu_like_bench.emulate import Emulated, LaunchOptions, LinkRates
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_routes
@@ -58,7 +58,7 @@ class Cell:
     :param method: mpi4py's name of the call.
     :param nbytes: message size in bytes, as ``Selector.choose`` counts it.
     :param seconds: median of the slowest rank's times, by algorithm.
-    :param host_rates: rates of some hosts' links, as ``Rates.parse`` takes them; "" if all are equal.
+    :param host_rates: rates of some hosts' links, as ``LinkRates.parse`` takes them; "" if all are equal.
     """
 
     network: str
@@ -169,17 +169,17 @@ def read(path: Path, model: Model | None = None) -> list[Scores]:
 
 def emulated_model() -> Model:
     """Return the model of the emulated networks' host links, with the burst that their token buckets let pass."""
-    rate = float(emulated_routes("1x2", Rates.parse(HOST_RATE)).fabric.link_rate.max())
+    rate = float(emulated_routes("1x2", LinkRates.parse(HOST_RATE)).fabric.link_rate.max())
     return replace(Model.of_rate(rate), burst=burst_of(rate))
 
 
-def rates_of(uplinks: str, host_rates: str) -> Rates:
+def rates_of(uplinks: str, host_rates: str) -> LinkRates:
     """Return the rates of a network.
 
     :param uplinks: rate of the uplinks.
     :param host_rates: rates of some hosts' links; "" if all are equal.
     """
-    return Rates.parse(HOST_RATE, uplinks, host_rates or None)
+    return LinkRates.parse(HOST_RATE, uplinks, host_rates or None)
 
 
 def cells_of(record: TuneRecord, **job: Any) -> Iterator[Cell]:

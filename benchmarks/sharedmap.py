@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from topompi.mapping.distances import Tree
+from topompi.mapping.distances import TreeDistances
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
 from topompi.mapping.mappers.multilevel import with_empty
@@ -54,7 +54,7 @@ def _regular(machine: Machine) -> tuple[list[int], list[int]]:
     From each distance that within a host is subtracted; all are at least 1. Levels of one member are left out.
     """
     tree = machine.distances
-    if not isinstance(tree, Tree) or machine.num_hosts < 2:
+    if not isinstance(tree, TreeDistances) or machine.num_hosts < 2:
         raise MappingError("sharedmap: expecting a tree of at least 2 hosts")
     # SharedMap numbers hosts cluster by cluster, so each cluster must have consecutive hosts, and all the same number.
     widths = [np.unique(level, return_counts=True)[1] for level in tree.clusters[::-1]]

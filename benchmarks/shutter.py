@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 
 from studies.poppa.dilation import asleep, dilated
 from topompi.machine.colocation.estimates.records import REGIONS, Records, read_records
-from topompi.machine.shutter.decide import Settings
+from topompi.machine.shutter.decide import ShutterSettings
 from topompi.machine.shutter.holds import Process
 from topompi.machine.shutter.published import path_of
 from topompi.machine.shutter.sources import SOURCES
 
 ROOT = Path(__file__).parents[1]
 SLICE = 0.5  # seconds
-SETTINGS = Settings()
+SETTINGS = ShutterSettings()
 BEFORE, DURING, AFTER = map(REGIONS.index, ("before", "during", "after"))
 
 

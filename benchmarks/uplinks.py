@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from osu_like_bench.emulate import Rates, emulated_fabric
+from osu_like_bench.emulate import LinkRates, emulated_fabric
 from osu_like_bench.emulate.spec import DEFAULT_RATE
 from topompi.errors import BenchmarkError
 from topompi.topology import Fabric
@@ -27,21 +27,21 @@ def hosts_below(fabric: Fabric) -> list[float]:
     return [float(below[level == number].mean()) for number in range(int(level.max()))]
 
 
-def rates_of(spec: str, uplinks: str) -> Rates:
+def rates_of(spec: str, uplinks: str) -> LinkRates:
     """Return the rates of a network whose hosts have links of the default rate.
 
     :param spec: specification of the emulated network.
     :param uplinks: ``N:1`` for uplinks of each level with an Nth of the rate that the hosts below a switch of mean size
-        can send at; or bits/s as ``Rates.parse`` takes them.
+        can send at; or bits/s as ``LinkRates.parse`` takes them.
     :raises TopompiError: if it is neither.
     """
     ratio = _RATIO.fullmatch(uplinks)
     if ratio is None:
-        return Rates(DEFAULT_RATE, Rates.parse(uplinks=uplinks).uplinks)
+        return LinkRates(DEFAULT_RATE, LinkRates.parse(uplinks=uplinks).uplinks)
     if not float(ratio[1]):
         raise BenchmarkError(f"--uplink-rates: expecting N:1 with N above 0, got {uplinks!r}")
     hosts = hosts_below(emulated_fabric(spec))
-    return Rates(DEFAULT_RATE, tuple(DEFAULT_RATE * count / float(ratio[1]) for count in hosts))
+    return LinkRates(DEFAULT_RATE, tuple(DEFAULT_RATE * count / float(ratio[1]) for count in hosts))
 
 
 def oversubscription(spec: str, uplinks: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .distances import Torus
+from .distances import TorusDistances
 from .evaluate import Evaluation, evaluate
 from .graph import CommunicationGraph
 from .machine import Machine
@@ -74,7 +74,7 @@ def hops_known(machine: Machine, from_topology: bool) -> bool:
     :param machine: the machine.
     :param from_topology: True if the machine was made from a topology, False if from the levels of a regular tree.
     """
-    return from_topology and not isinstance(machine.distances, Torus)
+    return from_topology and not isinstance(machine.distances, TorusDistances)
 
 
 def class_name(distance: str, hops: bool) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import TopompiError
 
-__all__ = ["Axes", "DistanceTable", "Distances", "MachineError", "Torus", "Tree"]
+__all__ = ["Axes", "DistanceTable", "Distances", "MachineError", "TorusDistances", "TreeDistances"]
 
 Integers = NDArray[np.int64]
 
@@ -63,7 +63,7 @@ def _axes(steps: list[Integers], coordinate: list[Integers]) -> Axes:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class TreeDistances:
     """Distances in a tree of nested clusters of hosts.
 
     :param clusters: cluster of each host at each level, coarsest first, shape (levels, n); there may be no levels.
@@ -116,7 +116,7 @@ class Tree:
 
 
 @dataclass(frozen=True, eq=False)
-class Torus:
+class TorusDistances:
     """Hosts on a grid of any dimension; the distance is the number of links on the shortest path.
 
     :param dims: extent of each dimension.

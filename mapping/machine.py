@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..network import Tables
-from .distances import Distances, DistanceTable, MachineError, Torus, Tree
+from .distances import Distances, DistanceTable, MachineError, TorusDistances, TreeDistances
 
 __all__ = ["Machine", "MachineError", "allocation_digest"]
 
@@ -94,7 +94,7 @@ class Machine:
         """
         count = _integers(slots)
         levels = _integers(clusters).reshape(-1, len(count))
-        return cls(_names(hosts, len(count)), count, Tree(levels, _integers(distance)))
+        return cls(_names(hosts, len(count)), count, TreeDistances(levels, _integers(distance)))
 
     @classmethod
     def torus(
@@ -122,7 +122,7 @@ class Machine:
         places = every if coordinates is None else np.asarray(coordinates, dtype=np.int64)
         rings = (wrap,) * len(extents) if isinstance(wrap, bool) else tuple(bool(one) for one in wrap)
         count = np.broadcast_to(_integers(slots), len(places)).copy()
-        return cls(_names(hosts, len(count)), count, Torus(extents, rings, places.astype(np.int64), inside))
+        return cls(_names(hosts, len(count)), count, TorusDistances(extents, rings, places.astype(np.int64), inside))
 
     @classmethod
     def from_matrix(cls, hosts: Sequence[str] | None, slots: ArrayLike, distance: ArrayLike) -> Machine:

@@ -22,10 +22,10 @@ from topompi.inputs.figures import SERIES, bare_name, check_plot, cut_middle, lo
 from .command import UsageError
 from .likeness import cautions, differences
 from .options import SIDES
-from .record import Record, Result
-from .statistics import LEAST_TIMES, TOO_FEW, Comparison, Summary, compare_runs, summary
+from .record import Record, SizeResult
+from .statistics import LEAST_TIMES, TOO_FEW, Comparison, TimeSummary, compare_runs, summary
 
-__all__ = ["ComparisonTable", "Series", "compare_records", "main", "plot"]
+__all__ = ["ComparisonTable", "SideTimes", "compare_records", "main", "plot"]
 
 FORMAT, VERSION = "osu_like_bench comparison", 1
 OURS, NATIVE = SIDES
@@ -36,7 +36,7 @@ COLUMNS = (("A(us)", 12), ("IQR(us)", 12), ("B(us)", 12), ("IQR(us)", 12), ("Rat
 SIZE, VERDICT = 16, 18
 
 
-class Across(StrEnum):
+class Difference(StrEnum):
     """The differences between runs that ``--across`` can allow."""
 
     mpi = "mpi"
@@ -46,7 +46,7 @@ app = typer.Typer(add_completion=False, context_settings=HELP)
 
 
 @dataclass(frozen=True)
-class Series:
+class SideTimes:
     """The measurements of one side (one of the implementations compared in a run) of a record.
 
     :param name: name of the record, for error messages.
@@ -58,10 +58,10 @@ class Series:
     name: str
     record: Record
     side: str
-    results: dict[int, Result]
+    results: dict[int, SizeResult]
 
     @classmethod
-    def choose(cls, name: str, record: Record, side: str) -> Series:
+    def choose(cls, name: str, record: Record, side: str) -> SideTimes:
         """Choose a record's side by name; if the record has a single side, choose that one.
 
         :param name: name of the record, for error messages.
@@ -69,7 +69,7 @@ class Series:
         :param side: name of the side.
         :raises BenchmarkError: if the record has no results, or several sides and none of this name.
         """
-        by_side: dict[str, dict[int, Result]] = {}
+        by_side: dict[str, dict[int, SizeResult]] = {}
         for result in record.results:
             by_side.setdefault(result.side, {})[result.size] = result
         if not by_side:
@@ -95,9 +95,9 @@ class ComparisonTable:
     :param notes: cautions about the comparison, one line each.
     """
 
-    series: tuple[Series, Series]
+    series: tuple[SideTimes, SideTimes]
     sizes: tuple[int, ...]
-    summaries: tuple[tuple[Summary, ...], tuple[Summary, ...]]
+    summaries: tuple[tuple[TimeSummary, ...], tuple[TimeSummary, ...]]
     rows: tuple[Comparison, ...]
     overall: Comparison
     notes: tuple[str, ...]
@@ -140,7 +140,7 @@ class ComparisonTable:
         return json.dumps({**head, "a": names[0], "b": names[1], **tail}, indent=1)
 
 
-def compare_records(first: Series, second: Series, across: bool = False, seed: int = 0) -> ComparisonTable:
+def compare_records(first: SideTimes, second: SideTimes, across: bool = False, seed: int = 0) -> ComparisonTable:
     """Compare two series of measurements at every message size that both have.
 
     :param first: A, the run in question.
@@ -174,21 +174,21 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
     return ComparisonTable((first, second), sizes, (one, other), rows, overall, tuple(notes))
 
 
-def _summaries(series: Series, sizes: Sequence[int], generator: np.random.Generator) -> tuple[Summary, ...]:
+def _summaries(series: SideTimes, sizes: Sequence[int], generator: np.random.Generator) -> tuple[TimeSummary, ...]:
     try:
         return tuple(summary(np.array(series.results[size].samples, float), generator) for size in sizes)
     except (TypeError, ValueError) as error:  # also catches BenchmarkError, which is a ValueError
         raise BenchmarkError(f"{series.name}: expecting samples in seconds, got others: {error}") from error
 
 
-def _left_out(first: Series, second: Series, sizes: Sequence[int]) -> Iterator[str]:
+def _left_out(first: SideTimes, second: SideTimes, sizes: Sequence[int]) -> Iterator[str]:
     for series in (first, second):
         alone = sorted(series.results.keys() - set(sizes))
         if alone:
             yield f"Left out: only {series.name} has {_bytes(alone)}"
 
 
-def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) -> Iterator[str]:
+def _doubts(series: SideTimes, sizes: Sequence[int], summaries: Sequence[TimeSummary]) -> Iterator[str]:
     """Yield notes on a series whose times are unstable or few, or whose data were wrong."""
     pairs = list(zip(sizes, summaries, strict=True))
     unstable = [size for size, side in pairs if side.unstable]
@@ -202,12 +202,12 @@ def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) 
         yield f"Fail: {series.name}: wrong data at {_bytes(wrong)}"
 
 
-def _drift(first: Series, second: Series, generator: np.random.Generator) -> Iterator[str]:
+def _drift(first: SideTimes, second: SideTimes, generator: np.random.Generator) -> Iterator[str]:
     """Yield a note if the native sides of the two runs, which are the control of a comparison, also differ."""
     names = [{result.side for result in series.record.results} for series in (first, second)]
     if not all(NATIVE in sides or len(sides) == 1 for sides in names):
         return
-    controls = [Series.choose(series.name, series.record, NATIVE) for series in (first, second)]
+    controls = [SideTimes.choose(series.name, series.record, NATIVE) for series in (first, second)]
     sizes = sorted(controls[0].results.keys() & controls[1].results.keys())
     same = {(one.side, one.record.facts.mpi) for one in controls} == {(NATIVE, first.record.facts.mpi)}
     if same and sizes and NATIVE not in (first.side, second.side):
@@ -220,7 +220,7 @@ def _bytes(sizes: Sequence[int]) -> str:
     return f"{', '.join(map(str, sizes))} bytes"
 
 
-def _range(side: Summary) -> float:
+def _range(side: TimeSummary) -> float:
     return side.quartiles[1] - side.quartiles[0]
 
 
@@ -230,7 +230,7 @@ def _line(name: str, cells: Sequence[str], row: Comparison) -> str:
     return f"{name:<{SIZE}}{numbers}{row.verdict:>{VERDICT}}"
 
 
-def _numbers(side: Summary) -> dict[str, object]:
+def _numbers(side: TimeSummary) -> dict[str, object]:
     return {"median": side.median, "quartiles": side.quartiles, "interval": side.interval, "times": side.times}
 
 
@@ -291,7 +291,7 @@ def command(
         str | None,
         typer.Option(help="Of records with several: one for both, or A's,B's; topompi by default.", metavar="SIDE"),
     ] = None,
-    across: Annotated[Across | None, typer.Option(help="Allow different MPI libraries.")] = None,
+    across: Annotated[Difference | None, typer.Option(help="Allow different MPI libraries.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     drawing: Annotated[Path | None, typer.Option("--draw", metavar="FILE", help="Draw to .svg or .png.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
@@ -299,7 +299,7 @@ def command(
 ) -> None:
     """Show how much faster or slower the run of A.json was than the run of B.json, size by size."""
     sides = _sides(side)
-    series = [Series.choose(str(path), _read(path), one) for path, one in zip((first, second), sides, strict=True)]
+    series = [SideTimes.choose(str(path), _read(path), one) for path, one in zip((first, second), sides, strict=True)]
     if side is not None and not set(sides) & {one.side for one in series}:
         has = sorted({result.side for one in series for result in one.record.results})
         raise BenchmarkError(f"--side: expecting one of {', '.join(has)}, got {side!r}")

@@ -18,7 +18,7 @@ from topompi.errors import BenchmarkError
 from topompi.inputs import parse_json
 
 from .cpu import cpu_model
-from .record import Facts
+from .record import Circumstances
 
 if TYPE_CHECKING:
     from topompi.topology import TopologyInterface
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["gather_facts", "ranges"]
 
 
-def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Facts | None:
+def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Circumstances | None:
     """Return the circumstances of the run on rank 0, None on other ranks. Collective.
 
     :param comm: communicator of all ranks.
@@ -38,7 +38,7 @@ def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Fac
     nodes, affinities = zip(*rows, strict=True)
     hosts = nodes if topology is None else tuple(topology.hosts[host] for host in topology.rank_host)
     vendor, number = MPI.get_vendor()
-    return Facts(
+    return Circumstances(
         mpi=f"{vendor} {'.'.join(map(str, number))}",
         versions=_versions(),
         ranks=comm.size,

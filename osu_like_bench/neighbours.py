@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from .operations import Contents, Operation, Typed, Vector
+from .operations import Contents, Operation, Typed, VectorCall
 from .patterns import pattern
 
 __all__ = ["NEIGHBOURS"]
@@ -18,7 +18,7 @@ __all__ = ["NEIGHBOURS"]
 DIMENSIONS = 2
 
 
-class Neighbours(Operation):
+class NeighbourCall(Operation):
     """A neighbourhood collective: each rank has two neighbours per dimension, which may be the same rank."""
 
     @classmethod
@@ -44,7 +44,7 @@ class Neighbours(Operation):
         return np.array(np.ravel_multi_index(tuple(((here + steps) % dims).T), dims), dtype=np.int64)
 
 
-class NeighborAllgather(Neighbours):
+class NeighborAllgather(NeighbourCall):
     title, method = "Neighborhood Allgather Latency", "Neighbor_allgather"
     blocks = ("one", "neighbours")
 
@@ -55,7 +55,7 @@ class NeighborAllgather(Neighbours):
         return pattern(self.neighbours, 0, self.items)
 
 
-class NeighborAlltoall(Neighbours):
+class NeighborAlltoall(NeighbourCall):
     """A neighbourhood alltoall.
 
     A block's data depend only on its two ranks, not on the direction, because the neighbours of a rank in both
@@ -72,11 +72,11 @@ class NeighborAlltoall(Neighbours):
         return pattern(self.neighbours, self.rank, self.items)
 
 
-class NeighborAllgatherv(Vector, NeighborAllgather):
+class NeighborAllgatherv(VectorCall, NeighborAllgather):
     title, method = "Neighborhood Allgatherv Latency", "Neighbor_allgatherv"
 
 
-class NeighborAlltoallv(Vector, NeighborAlltoall):
+class NeighborAlltoallv(VectorCall, NeighborAlltoall):
     title, method = "Neighborhood Alltoallv Latency", "Neighbor_alltoallv"
 
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from .patterns import pattern
 from .timing import Call, measure
 
-__all__ = ["COLLECTIVES", "Call", "Contents", "Operation", "Series", "Times", "Typed", "Vector"]
+__all__ = ["COLLECTIVES", "Call", "Contents", "Operation", "TimedCalls", "Times", "Typed", "VectorCall"]
 
 Times = tuple[NDArray[np.float64], list[dict[str, float]]]
 Contents = NDArray[np.generic] | None
 
 
-class Series(NamedTuple):
+class TimedCalls(NamedTuple):
     """The calls of one operation that are timed, on each side in turn.
 
     :ivar native: communicator over the calling ranks, for messages of the measurement itself.
@@ -122,7 +122,7 @@ class Operation:
         """Return the number of messages that all ranks together send in one call, if the benchmark prints bandwidth."""
         return (cls.window or 0) * cls.ways * (ranks // 2 if cls.pairs else 1)
 
-    def time(self, series: Series) -> Times:
+    def time(self, series: TimedCalls) -> Times:
         """Time the calls of each side on this rank.
 
         :returns: seconds, shape (sides, timed calls), and other values of each side by the title of their column.
@@ -229,8 +229,8 @@ class Allgather(Gather):
         return pattern(self.everyone, 0, self.items)
 
 
-class Alltoall(Operation):
-    title, method = "All-to-All Personalized Exchange Latency", "Alltoall"
+class AlltoallCall(Operation):
+    title, method = "All-to-All Personalized Exchange Latency", "AlltoallCall"
     blocks = ("all", "all")
 
     def sent(self, root: int) -> Contents:
@@ -240,7 +240,7 @@ class Alltoall(Operation):
         return pattern(self.everyone, self.rank, self.items)
 
 
-class Vector(Operation):
+class VectorCall(Operation):
     """A collective with counts (``Gatherv``, ...); as in OSU, all counts are equal, but the library cannot know it."""
 
     def spec(self, buffer: NDArray[np.generic]) -> list[object]:
@@ -261,23 +261,23 @@ class Typed(Operation):
         return [buffer, (counts, places), [self.datatype] * len(buffer)]
 
 
-class Gatherv(Vector, Gather):
+class Gatherv(VectorCall, Gather):
     title, method = "Gatherv Latency", "Gatherv"
 
 
-class Scatterv(Vector, Scatter):
+class Scatterv(VectorCall, Scatter):
     title, method = "Scatterv Latency", "Scatterv"
 
 
-class Alltoallv(Vector, Alltoall):
+class Alltoallv(VectorCall, AlltoallCall):
     title, method = "All-to-Allv Personalized Exchange Latency", "Alltoallv"
 
 
-class Allgatherv(Vector, Allgather):
+class Allgatherv(VectorCall, Allgather):
     title, method = "Allgatherv Latency", "Allgatherv"
 
 
-class Alltoallw(Typed, Alltoall):
+class Alltoallw(Typed, AlltoallCall):
     title, method = "All-to-Allw Personalized Exchange Latency", "Alltoallw"
 
 
@@ -285,6 +285,6 @@ COLLECTIVES: dict[str, type[Operation]] = {
     kind.method.lower(): kind
     for kind in (
         *(Bcast, Gather, Gatherv, Scatter, Scatterv),
-        *(Allgather, Allgatherv, Alltoall, Alltoallv, Alltoallw),
+        *(Allgather, Allgatherv, AlltoallCall, Alltoallv, Alltoallw),
     )
 }

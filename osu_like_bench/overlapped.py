@@ -11,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from .operations import Call, Operation, Series, Times
+from .operations import Call, Operation, TimedCalls, Times
 from .timing import measure
 
 __all__ = ["Overlapped", "overlapped"]
@@ -39,7 +39,7 @@ class Overlapped(Operation):
 
         return call
 
-    def time(self, series: Series) -> Times:
+    def time(self, series: TimedCalls) -> Times:
         """Time the calls of each side on this rank, with a computation between start and ``Wait``.
 
         Calls without computation are timed first, because the computation must last as long as they do.

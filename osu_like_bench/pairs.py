@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from .operations import Call, Contents, Operation
 from .patterns import pattern
 
-__all__ = ["PAIRS", "Pair"]
+__all__ = ["PAIRS", "PairCall"]
 
 TAG = 1
 WINDOW = 64  # number of messages in flight in a benchmark of bandwidth, as in OSU
 
 
-class Pair(Operation):
+class PairCall(Operation):
     """A point-to-point operation between ranks 0 and 1, or between the halves of the ranks if ``pairs`` is True."""
 
     paired = True
@@ -29,7 +29,7 @@ class Pair(Operation):
         self.peer = rank + half if self.leads else rank - half
 
 
-class Latency(Pair):
+class Latency(PairCall):
     title, scale = "Latency", 0.5
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
@@ -56,7 +56,7 @@ class MultiLatency(Latency):
     title, pairs = "Multi Latency", True
 
 
-class Bandwidth(Pair):
+class Bandwidth(PairCall):
     """The benchmark of bandwidth: a call sends a window of messages in one direction, and then one short answer back.
 
     Each message of a window has a buffer of its own.
@@ -119,7 +119,7 @@ class MultiBandwidth(Bandwidth):
     title, pairs = "Multiple Bandwidth / Message Rate", True
 
 
-class Kept(Operation):
+class PersistentPair(Operation):
     """A point-to-point operation by persistent requests, which ``bind`` makes and each call starts."""
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
@@ -132,7 +132,7 @@ class Kept(Operation):
         self.made.clear()
 
 
-class PersistentLatency(Kept, Latency):
+class PersistentLatency(PersistentPair, Latency):
     title = "Persistent Latency"
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
@@ -149,7 +149,7 @@ class PersistentLatency(Kept, Latency):
         return call
 
 
-class _PersistentWindows(Kept, Bandwidth):
+class _PersistentWindows(PersistentPair, Bandwidth):
     """The benchmark of bandwidth with persistent requests: each call starts a window of messages."""
 
     def started(self, comm: MPI.Intracomm) -> Any:

@@ -12,13 +12,13 @@ from topompi.inputs import parse_json
 
 from .options import Options
 
-__all__ = ["FORMAT", "VERSION", "Facts", "Record", "Result"]
+__all__ = ["FORMAT", "VERSION", "Circumstances", "Record", "SizeResult"]
 
 FORMAT, VERSION = "osu_like_bench record", 1
 
 
 @dataclass(frozen=True)
-class Facts:
+class Circumstances:
     """The circumstances of a run; sequences have one entry per rank unless stated otherwise.
 
     :param mpi: name and version of the MPI library.
@@ -58,7 +58,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Result:
+class SizeResult:
     """The result of one message size on one side (one of the compared implementations); times are in seconds.
 
     :param size: message size in bytes; 0 if the benchmark has no size.
@@ -91,8 +91,8 @@ class Record:
     """
 
     options: Options
-    facts: Facts
-    results: tuple[Result, ...]
+    facts: Circumstances
+    results: tuple[SizeResult, ...]
 
     def to_json(self) -> str:
         """Return the record as JSON text, from which all floats can be read back exactly."""
@@ -112,8 +112,8 @@ class Record:
             raise BenchmarkError(f"record: expecting a list of results, got {results!r:.60}")
         return cls(
             _build(Options, data.get("options"), "options"),
-            _build(Facts, data.get("facts"), "facts"),
-            tuple(_build(Result, entry, f"results[{index}]") for index, entry in enumerate(results)),
+            _build(Circumstances, data.get("facts"), "facts"),
+            tuple(_build(SizeResult, entry, f"results[{index}]") for index, entry in enumerate(results)),
         )
 
 

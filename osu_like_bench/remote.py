@@ -12,13 +12,13 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from .operations import Call, Contents
-from .pairs import WINDOW, Pair
+from .pairs import WINDOW, PairCall
 from .patterns import pattern
 
 __all__ = ["REMOTE"]
 
 
-class Remote(Pair):
+class Remote(PairCall):
     """An operation in which rank 0 accesses the memory of rank 1.
 
     Rank 1 makes no MPI call for the operation: it waits in the collective freeing of the window, in which the MPI

@@ -10,19 +10,19 @@ import numpy as np
 
 from .benchmarks import Benchmark
 from .options import Options
-from .record import Facts, Result
+from .record import Circumstances, SizeResult
 from .statistics import Comparison
 
 if TYPE_CHECKING:
     from topompi.mpi.selection.choice import Choice
 
-__all__ = ["Report"]
+__all__ = ["RunReport"]
 
 # OSU's column widths in characters, of the size, of a number, and of the iterations (osu_util.h of version 7).
 SIZE, FIELD, COUNT = 10, 18, 12
 
 
-class Report:
+class RunReport:
     """A writer of a run's output as lines; it gets the results of one message size after the other.
 
     :param options: options of the run.
@@ -30,7 +30,7 @@ class Report:
     :param facts: circumstances of the run.
     """
 
-    def __init__(self, options: Options, operation: Benchmark, facts: Facts) -> None:
+    def __init__(self, options: Options, operation: Benchmark, facts: Circumstances) -> None:
         self.options, self.operation, self.facts = options, operation, facts
         self.unstable: list[int] = []
         self.failed: list[str] = []
@@ -57,7 +57,7 @@ class Report:
         numbers = "".join(f"{name:>{width}}" for name, width in columns)
         return [*lines, f"{'# Size':<{SIZE}}{numbers}" if self.operation.sized else f"# {numbers.lstrip()}"]
 
-    def row(self, results: Sequence[Result], comparison: Comparison | None, choice: Choice | None = None) -> str:
+    def row(self, results: Sequence[SizeResult], comparison: Comparison | None, choice: Choice | None = None) -> str:
         """Return the table's line for one message size, with the results of all sides.
 
         :param results: results, one per side.
@@ -127,7 +127,7 @@ class Report:
         names += [(f"{side} {title}", FIELD + 8) for side in self.options.sides for title in self._titles()]
         return [*names, *count, ("Ratio", COUNT), ("95% interval", FIELD), ("Verdict", FIELD)]
 
-    def _numbers(self, result: Result) -> list[str]:
+    def _numbers(self, result: SizeResult) -> list[str]:
         """Return the cells of a side's times: OSU's average, or, if two sides are compared, the median.
 
         With the option ``-f`` follow the average, if it is not the first cell, the minimum and the maximum.
@@ -166,7 +166,7 @@ class Report:
         rate = ["Messages/s"] * (self.operation.pairs and self.operation.window is not None)
         return [*extra, *rate, *(f"P{one:g} Tail {what}" for one in self.options.tail)]
 
-    def _further(self, result: Result) -> list[str]:
+    def _further(self, result: SizeResult) -> list[str]:
         """Return a side's cells that follow its times: other values, and percentiles.
 
         A percentile of a bandwidth is the rate that this percentage of the calls reaches.
@@ -181,7 +181,7 @@ class Report:
         return cells + [f"{self._value(seconds, result.size):.2f}" for seconds in tail]
 
 
-def _placement(facts: Facts) -> str:
+def _placement(facts: Circumstances) -> str:
     hosts = len(set(facts.hosts))
     count = f"{facts.ranks} rank{'s' * (facts.ranks != 1)} on {hosts} host{'s' * (hosts != 1)}"
     if facts.virtual:

@@ -21,10 +21,10 @@ from .benchmarks import Benchmark, benchmark_of
 from .communicators import on_root, open_sides
 from .emulate.monitor import idle_ticks
 from .facts import gather_facts
-from .operations import Operation, Series
+from .operations import Operation, TimedCalls
 from .options import Options, message_sizes
-from .record import Facts, Record, Result
-from .report import Report
+from .record import Circumstances, Record, SizeResult
+from .report import RunReport
 from .statistics import compare
 from .timing import Times, idle, summarise
 
@@ -51,7 +51,7 @@ def run(options: Options) -> int:
     with open_sides(options) as (native, sides), kind.seated(sides) as (seats, said):
         ours = sides.get("topompi")
         facts = gather_facts(native, topompi.interface(ours) if isinstance(ours, topompi.Intracomm) else None)
-        report = None if facts is None else Report(options, kind, facts)
+        report = None if facts is None else RunReport(options, kind, facts)
         before = idle_ticks() if facts is not None and facts.arena == "emulate" else None
         bench = _Bench(
             options, kind, native, seats, roots, report, ours if isinstance(ours, topompi.Intracomm) else None
@@ -63,7 +63,7 @@ def run(options: Options) -> int:
     return int(any(result.valid is False for result in results))
 
 
-def _with_idle(facts: Facts | None, before: tuple[int, int] | None) -> Facts | None:
+def _with_idle(facts: Circumstances | None, before: tuple[int, int] | None) -> Circumstances | None:
     """Add the processors' idle share during the run to its facts, if it was on emulated hosts, which share them."""
     if facts is None or before is None:
         return facts
@@ -101,12 +101,12 @@ class _Bench:
     native: MPI.Intracomm
     sides: Mapping[str, Any]
     roots: tuple[int, ...]
-    report: Report | None
+    report: RunReport | None
     ours: topompi.Intracomm | None
 
-    def run(self, sizes: Sequence[int], notes: Sequence[str]) -> list[Result]:
+    def run(self, sizes: Sequence[int], notes: Sequence[str]) -> list[SizeResult]:
         """Measure all sizes one after the other; times are valid on rank 0 only, the validation on all ranks."""
-        results: list[Result] = []
+        results: list[SizeResult] = []
         self._print(self.report.header(notes) if self.report else [])
         for number, size in enumerate(sizes, 1):
             self._progress(f"{size} bytes, {number} of {len(sizes)} sizes")
@@ -120,7 +120,7 @@ class _Bench:
         self._print(self.report.footer() if self.report else [])
         return results
 
-    def _measure(self, size: int) -> list[Result]:
+    def _measure(self, size: int) -> list[SizeResult]:
         operation = self.kind(self.native.rank, self.native.size, size)
         valid: list[bool | None] = [True if self.options.check else None] * len(self.sides)
         times = [Times(0.0, 0.0, 0.0, np.empty(0))] * len(self.sides)
@@ -133,7 +133,7 @@ class _Bench:
         if self.options.check:
             valid = [self.native.allreduce(here, MPI.LAND) for here in valid]
         return [
-            Result(size, side, time.average, time.minimum, time.maximum, ok, tuple(time.samples.tolist()), told)
+            SizeResult(size, side, time.average, time.minimum, time.maximum, ok, tuple(time.samples.tolist()), told)
             for side, time, ok, told in zip(self.sides, times, valid, more, strict=True)
         ]
 
@@ -145,7 +145,7 @@ class _Bench:
         ready, clocks = (_nothing, MPI.COMM_SELF) if alone else (native.Barrier, native)
         operation.prepare(native.rank if native.rank in roots else roots[0])
         sides = list(self.sides.values())
-        seconds, more = operation.time(Series(clocks, sides, roots, ready, self.options.repetitions(size)))
+        seconds, more = operation.time(TimedCalls(clocks, sides, roots, ready, self.options.repetitions(size)))
         operation.release()
         return summarise(clocks, operation.scale * seconds), more
 

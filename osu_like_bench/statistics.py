@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
 
-__all__ = ["LEAST_TIMES", "TOO_FEW", "Comparison", "Summary", "compare", "compare_runs", "summary"]
+__all__ = ["LEAST_TIMES", "TOO_FEW", "Comparison", "TimeSummary", "compare", "compare_runs", "summary"]
 
 RESAMPLES = 1000
 WORK = 1 << 20  # maximum count of numbers held at once while resampling, which bounds memory
@@ -90,7 +90,7 @@ def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int =
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class TimeSummary:
     """A summary of the times of one run at one size, in seconds.
 
     :param median: median of the times.
@@ -116,7 +116,7 @@ class Summary:
         return high - low > 0.2 * self.median
 
 
-def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summary:
+def summary(times: NDArray[np.float64], generator: np.random.Generator) -> TimeSummary:
     """Summarise the times of one run; the interval comes from resampling in blocks, as in ``compare``.
 
     :param times: times in seconds, shape (iterations,).
@@ -130,10 +130,10 @@ def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summa
         raise BenchmarkError(f"comparison: expecting times above 0 s, at least one, got {wrong[:1].tolist() or 'none'}")
     medians = np.concatenate([np.median(times[chosen], axis=1) for chosen in _resamples(len(times), generator)])
     lower, median, upper = (float(value) for value in np.quantile(times, (0.25, 0.5, 0.75)))
-    return Summary(median, (lower, upper), medians, len(times))
+    return TimeSummary(median, (lower, upper), medians, len(times))
 
 
-def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
+def compare_runs(first: Sequence[TimeSummary], second: Sequence[TimeSummary]) -> Comparison:
     """Compare two separate runs by the geometric mean over sizes of the ratios of their medians.
 
     The iterations of separate runs are not paired, so that each run was resampled on its own. The interval covers the

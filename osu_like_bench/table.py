@@ -13,13 +13,13 @@ from .persistent import persistent
 from .reductions import REDUCTIONS
 from .remote import REMOTE
 
-__all__ = ["ABSENT", "GROUPS", "OPERATIONS", "Group"]
+__all__ = ["ABSENT", "GROUPS", "OPERATIONS", "Family"]
 
 BLOCKING = {**COLLECTIVES, **REDUCTIONS, "barrier": Barrier}
 
 
 @dataclass(frozen=True)
-class Group:
+class Family:
     """A group of similar operations.
 
     :param title: title in the documentation.
@@ -31,15 +31,15 @@ class Group:
 
 
 GROUPS = (
-    Group("blocking collectives", BLOCKING),
-    Group("non-blocking collectives", {f"i{name}": overlapped(kind) for name, kind in BLOCKING.items()}),
-    Group("persistent collectives", {f"{name}_persistent": persistent(kind) for name, kind in BLOCKING.items()}),
-    Group("neighbourhood collectives", NEIGHBOURS),
-    Group(
+    Family("blocking collectives", BLOCKING),
+    Family("non-blocking collectives", {f"i{name}": overlapped(kind) for name, kind in BLOCKING.items()}),
+    Family("persistent collectives", {f"{name}_persistent": persistent(kind) for name, kind in BLOCKING.items()}),
+    Family("neighbourhood collectives", NEIGHBOURS),
+    Family(
         "non-blocking neighbourhood collectives", {f"i{name}": overlapped(kind) for name, kind in NEIGHBOURS.items()}
     ),
-    Group("point-to-point", PAIRS),
-    Group("one-sided", dict(REMOTE)),
+    Family("point-to-point", PAIRS),
+    Family("one-sided", dict(REMOTE)),
 )
 OPERATIONS = {name: kind for group in GROUPS for name, kind in group.kinds.items()}
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .phases import Grid
+from .phases import GridPhase
 from .schedule import COPY, OUTPUT, REDUCE, SCRATCH
 from .transfers import Rows, local_moves, transfers
 from .trees import Integers, Tree, depth_first
@@ -194,7 +194,7 @@ def with_second_heads(order: Integers) -> Integers:
     return turned
 
 
-def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
+def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> GridPhase:
     """An allgather by recursive doubling: each corner begins with its own range of blocks and ends with all ranges.
 
     In step k corners exchange that differ in dimension k of the cube.
@@ -213,7 +213,7 @@ def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
     return _over_cube(heads, _dimensions(heads) if bounds[-1] > bounds[0] else 0, make)
 
 
-def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
+def halving(heads: Integers, bounds: Integers, buffer: Integers) -> GridPhase:
     """A reduce-scatter by recursive halving: each corner ends with the sum of all corners' data in its own range.
 
     It is ``doubling`` in reverse: corners that differ in the last dimension of the cube exchange first.
@@ -233,7 +233,7 @@ def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
     return _over_cube(heads, forwards.steps, make)
 
 
-def combine(heads: Integers, buffer: Integers, count: int) -> Grid:
+def combine(heads: Integers, buffer: Integers, count: int) -> GridPhase:
     """An allreduce by recursive doubling: corners exchange and add whole vectors, dimension 0 of the cube first.
 
     A received vector waits in the scratch buffer until the own vector is sent, so each dimension takes a second step.
@@ -257,7 +257,7 @@ def _dimensions(heads: Integers) -> int:
     return len(heads).bit_length() - 1
 
 
-def _over_cube(heads: Integers, steps: int, make: Callable[[Integers, Integers], Rows]) -> Grid:
+def _over_cube(heads: Integers, steps: int, make: Callable[[Integers, Integers], Rows]) -> GridPhase:
     """A phase over a cube in which rows connect a corner to itself or to corners that differ in one dimension.
 
     :param heads: rank at each corner of the cube, shape (n,).
@@ -269,7 +269,7 @@ def _over_cube(heads: Integers, steps: int, make: Callable[[Integers, Integers],
         own = np.flatnonzero(heads == rank)
         return np.sort(np.append(own, own[:, None] ^ (1 << np.arange(_dimensions(heads)))))
 
-    return Grid(steps, members=len(heads), make=make, near=near)
+    return GridPhase(steps, members=len(heads), make=make, near=near)
 
 
 def ring(
@@ -280,7 +280,7 @@ def ring(
     operation: int = COPY,
     *,
     wanted: Callable[[Integers, Integers], NDArray[np.bool_]] | None = None,
-) -> Grid:
+) -> GridPhase:
     """A ring of n - 1 steps in which each member sends one range to the next member.
 
     With ``COPY``, a member first sends its own range, then each range that it has just received. With ``REDUCE``, it
@@ -311,10 +311,12 @@ def ring(
         own = np.flatnonzero(ranks == rank)
         return np.unique(np.append(own, own - 1) % size)
 
-    return Grid(size - 1 if count.any() else 0, members=size, make=make, near=near, uniform=True)
+    return GridPhase(size - 1 if count.any() else 0, members=size, make=make, near=near, uniform=True)
 
 
-def moves(ranks: Integers, source: int, here: Integers, destination: int, there: Integers, count: Integers) -> Grid:
+def moves(
+    ranks: Integers, source: int, here: Integers, destination: int, there: Integers, count: Integers
+) -> GridPhase:
     """Identical local moves at each of the given ranks.
 
     :param ranks: the ranks, shape (n,).
@@ -331,4 +333,4 @@ def moves(ranks: Integers, source: int, here: Integers, destination: int, there:
     def near(rank: int) -> Integers:
         return np.flatnonzero(ranks == rank)
 
-    return Grid(int(count.any()), members=len(ranks), make=make, near=near, local=True)
+    return GridPhase(int(count.any()), members=len(ranks), make=make, near=near, local=True)

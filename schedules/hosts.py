@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .exchanges import checked_root
-from .nested import Place, Placed
+from .nested import NestedPhase, Place
 from .phases import Phase, sequence
 from .rooted.broadcast import knomial
 from .rooted.reduction import reduce_halving, reduce_knomial
@@ -61,12 +61,12 @@ def bcast_hosts(
     if carried and at_once:
         mine = groups[here]
         first = knomial(len(mine), root=int(np.searchsorted(mine, root)), blocks=total)
-        parts.append(Placed.of(first, mine, _IN_PLACE))
+        parts.append(NestedPhase.of(first, mine, _IN_PLACE))
         groups = [*groups[:here], *groups[here + 1 :]]
     elif carried:
         parts.append(transfers(0, root, leaders[here], (OUTPUT, 0), (OUTPUT, 0), total))
-    parts.append(Placed.of(exchange, leaders, _IN_PLACE))
-    parts.append(_joined([Placed.of(knomial(len(one), blocks=total), one, _IN_PLACE) for one in groups]))
+    parts.append(NestedPhase.of(exchange, leaders, _IN_PLACE))
+    parts.append(_joined([NestedPhase.of(knomial(len(one), blocks=total), one, _IN_PLACE) for one in groups]))
     return Schedule.from_phases("bcast", size, f"over hosts, {between}", sequence(*parts), root=root, blocks=total)
 
 
@@ -100,18 +100,18 @@ def reduce_hosts(
         exchange = reduce_knomial(len(groups), root=target, blocks=total)
     early = [one for number, one in enumerate(groups) if to_first or number != here]
     parts: list[Rows | Phase] = [
-        _joined([Placed.of(reduce_knomial(len(one), blocks=total), one, inner) for one in early])
+        _joined([NestedPhase.of(reduce_knomial(len(one), blocks=total), one, inner) for one in early])
     ]
     if not to_first:
         parts.append(local_moves(0, leaders[here], (INPUT, 0), (SCRATCH, 0), total))
-    parts.append(Placed.of(exchange, leaders, outer))
+    parts.append(NestedPhase.of(exchange, leaders, outer))
     if to_first:
         parts.append(transfers(0, leaders[0], root, (SCRATCH, total), (OUTPUT, 0), total))
     else:
         mine = groups[here]
         last = reduce_knomial(len(mine), root=int(np.searchsorted(mine, root)), blocks=total)
         parts.append(local_moves(0, mine[1:], (INPUT, 0), (SCRATCH, total), total))
-        parts.append(Placed.of(last, mine, _places((SCRATCH, total), (OUTPUT, 0), (SCRATCH, 2 * total))))
+        parts.append(NestedPhase.of(last, mine, _places((SCRATCH, total), (OUTPUT, 0), (SCRATCH, 2 * total))))
     return Schedule.from_phases("reduce", size, f"over hosts, {between}", sequence(*parts), root=root, blocks=total)
 
 
@@ -133,12 +133,17 @@ def scan_hosts(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
     inside = _places((INPUT, 0), (OUTPUT, 0), (SCRATCH, 3 * blocks))
     later = np.flatnonzero(np.cumsum(begins) > 1)
     parts: list[Rows | Phase] = [
-        _joined([Placed.of(scan_exchange(len(one), blocks=blocks), one, inside) for one in groups]),
+        _joined([NestedPhase.of(scan_exchange(len(one), blocks=blocks), one, inside) for one in groups]),
         transfers(0, last, leaders, (OUTPUT, 0), total, blocks),
-        Placed.of(scan_exchange(len(leaders), blocks=blocks), leaders, _places(total, prefix, (SCRATCH, 3 * blocks))),
+        NestedPhase.of(
+            scan_exchange(len(leaders), blocks=blocks), leaders, _places(total, prefix, (SCRATCH, 3 * blocks))
+        ),
         transfers(0, leaders[:-1], leaders[1:], prefix, before, blocks),
         _joined(
-            [Placed.of(knomial(len(one), blocks=blocks), one, _places(before, before, before)) for one in groups[1:]]
+            [
+                NestedPhase.of(knomial(len(one), blocks=blocks), one, _places(before, before, before))
+                for one in groups[1:]
+            ]
         ),
         transfers(0, later, later, before, (OUTPUT, 0), blocks, REDUCE),
     ]
@@ -156,6 +161,6 @@ def _grouped(rank_host: ArrayLike, root: int) -> tuple[list[Integers], Integers,
     return groups, leaders, int(place[root])
 
 
-def _joined(stages: Sequence[Placed]) -> Rows:
+def _joined(stages: Sequence[NestedPhase]) -> Rows:
     """The rows of stages that run at the same time on different ranks."""
     return np.concatenate([np.empty((0, 9), dtype=np.int64), *(stage.rows() for stage in stages)])

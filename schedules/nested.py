@@ -12,14 +12,14 @@ from .phases import Phase, Phases, sequence
 from .schedule import SCRATCH, Schedule
 from .transfers import Rows
 
-__all__ = ["Pipeline", "Place", "Placed", "inside", "pipelined", "room"]
+__all__ = ["NestedPhase", "Pipeline", "Place", "inside", "pipelined", "room"]
 
 Integers = NDArray[np.int64]
 Place = tuple[ArrayLike, ArrayLike]  # buffer and first block, scalars or arrays that broadcast to the groups' shape
 
 
 @dataclass(frozen=True, eq=False)
-class Placed(Phase):
+class NestedPhase(Phase):
     """A phase in which several groups of ranks run the same schedule at once, as part of a larger schedule.
 
     Moves from a place to itself are left out.
@@ -47,7 +47,7 @@ class Placed(Phase):
         places: Mapping[int, Place],
         unit: int = 1,
         vectors: tuple[int, int] | None = None,
-    ) -> Placed:
+    ) -> NestedPhase:
         """A phase that has all steps of a schedule.
 
         :param inner: schedule that each group runs.
@@ -159,7 +159,7 @@ def inside(schedule: Schedule, ranks: ArrayLike, places: Mapping[int, Place], un
     found = {
         buffer: (_by_member(other, groups), _by_member(begin, groups)) for buffer, (other, begin) in places.items()
     }
-    return Placed.of(schedule, groups, found, unit).rows()
+    return NestedPhase.of(schedule, groups, found, unit).rows()
 
 
 def _by_member(value: ArrayLike, groups: Integers) -> Integers:

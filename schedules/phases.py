@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Given", "Grid", "Phase", "Phases", "sequence"]
+__all__ = ["Given", "GridPhase", "Phase", "Phases", "sequence"]
 
 Integers = NDArray[np.int64]
 Rows = NDArray[np.int64]
@@ -67,7 +67,7 @@ class Given(Phase):
 
 
 @dataclass(frozen=True, eq=False)
-class Grid(Phase):
+class GridPhase(Phase):
     """A phase with rows of the same form for every step and every member.
 
     A member is a rank, or another thing that has rows in every step, such as a place in an order. A cell is one step of

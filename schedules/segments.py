@@ -13,8 +13,8 @@ from .schedule import Schedule
 from .table import MOST_PARTS
 
 __all__ = [
-    "Cut",
     "Pieces",
+    "SizedSchedule",
     "can_be_cut",
     "cut",
     "cuttable",
@@ -104,7 +104,7 @@ def pieces_of(collective: str, algorithm: str, nbytes: int, share: int | None = 
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class SizedSchedule:
     """A schedule together with the size of its blocks.
 
     :param schedule: the transfers, counted in blocks.
@@ -125,7 +125,7 @@ def make_cut(
     nbytes: int,
     blocks: int | None = None,
     **parameters: object,
-) -> Cut:
+) -> SizedSchedule:
     """Make the schedule of an algorithm for a call of given length, and compute the size of its blocks, rounded up.
 
     :param collective: a key of ``ALGORITHMS``.
@@ -149,7 +149,7 @@ def make_cut(
     schedule = make(collective, pieces.name, network, root, wanted, **parameters)
     if blocks is None and schedule.blocks > nbytes:  # a block has at least one byte
         schedule = make(collective, pieces.name, network, root, nbytes, **parameters)
-    return Cut(schedule, -(-nbytes // schedule.blocks), pieces.slices)
+    return SizedSchedule(schedule, -(-nbytes // schedule.blocks), pieces.slices)
 
 
 def variants(collective: str, names: Iterable[str], nbytes: int, ranks: int) -> list[str]:

@@ -17,7 +17,7 @@ from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
 from .lanes.collectives import lanes_allreduce, lanes_bcast, lanes_reduce
 from .lanes.scans import scan_lanes
-from .lanes.stages import Across
+from .lanes.stages import AcrossHosts
 from .network import Network
 from .rooted import broadcast, gather, packedtrees, reduction, scatterallgather
 from .schedule import ROOTED, Schedule
@@ -279,7 +279,7 @@ def _in_lanes(collective: str, across: str, when: str, default: float, **traits:
         made = base.generate(network, root if collective in ROOTED else 0, blocks)
         return made.expand() if isinstance(made, HostSchedule) else made
 
-    exchange = Across(generate, base.divides)
+    exchange = AcrossHosts(generate, base.divides)
 
     def view(network: Network, root: int) -> tuple[tuple[object, ...], dict[str, object]]:
         return (network, exchange), {}

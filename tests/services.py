@@ -17,7 +17,7 @@ from topompi.topology.client import Address
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.server import listen
 from topompi.topology.service.state import Service
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 
 FABRICS = ROOT / "osu_like_bench" / "fabrics"
 REPORT, TABLES = FABRICS / "fattree64.ibnetdiscover.xz", FABRICS / "fattree64.lfts.xz"
@@ -31,7 +31,7 @@ def read(source: str | Path = REPORT, lfts: str | Path | None = TABLES) -> Route
 
 @contextmanager
 def running(
-    store: Store, bounds: Bounds | None = None, watch: Watch | None = None
+    store: RouteStore, bounds: Bounds | None = None, watch: Watch | None = None
 ) -> Iterator[tuple[Service, Address]]:
     """A service in a thread of this process, at a port of its own."""
     service = Service(store, "test", bounds)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .swaps import SwapState
 
-__all__ = ["Schedule", "anneal", "first_temperature"]
+__all__ = ["CoolingSchedule", "anneal", "first_temperature"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -17,7 +17,7 @@ NEAREST = 6
 
 
 @dataclass(frozen=True)
-class Schedule:
+class CoolingSchedule:
     """The number of swaps that annealing proposes, and its cooling.
 
     :param proposals: number of swaps proposed.
@@ -33,7 +33,7 @@ class Schedule:
     swaps: float = float("inf")
 
 
-def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> float:
+def anneal(state: SwapState, schedule: CoolingSchedule, rng: np.random.Generator) -> float:
     """Swap ranks, accepting a loss with the probability of Metropolis et al. 1953, which falls as the search cools.
 
     The swaps of a batch are evaluated independently of each other; accepted ones are evaluated again, one by one, when

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import Torus
+from ..distances import TorusDistances
 from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
@@ -32,7 +32,7 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
     :raises MappingError: if the machine is no such torus, or there are not as many ranks as hosts.
     """
     torus = machine.distances
-    if not isinstance(torus, Torus) or graph.size != machine.num_hosts or (machine.slots != 1).any():
+    if not isinstance(torus, TorusDistances) or graph.size != machine.num_hosts or (machine.slots != 1).any():
         raise MappingError(f"blocks: expecting a torus of one slot a host and as many ranks, got {graph.size} ranks")
     dims = np.array(torus.dims)
     if machine.num_hosts != dims.prod() or (dims % 2).any() or (dims < 4).all():
@@ -51,7 +51,7 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
     )
 
 
-def _parts_stay(graph: Undirected, torus: Torus) -> Cooling:
+def _parts_stay(graph: Undirected, torus: TorusDistances) -> Cooling:
     """The temperatures at which parts of the graph stay together while their ranks move.
 
     They are proportional to the root of the sum of squares of a rank's edge weights, divided by the root of the number

@@ -9,14 +9,14 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import Tree
+from ..distances import TreeDistances
 from ..evaluate import doubled_hop_bytes
 from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
 from ..partition import subgraph
 from .folds import folded
-from .grids import Grid, coordinates_of
+from .grids import RankGrid, coordinates_of
 from .levels import cluster_levels, tree_order
 from .multilevel import with_empty
 from .strips import on_strips
@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 Shape = tuple[int, ...]
 
 
-def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, grid: Grid | None = None) -> Mapping:
+def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, grid: RankGrid | None = None) -> Mapping:
     """Map blocks of a grid to hosts, and blocks of blocks to clusters, with the best shapes that divide the grid.
 
     If the machine is no regular tree, or no shape divides the grid, the grid is halved repeatedly across the dimension
@@ -50,10 +50,10 @@ def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, gri
 
 
 def _is_tree(machine: Machine) -> bool:
-    return isinstance(machine.distances, Tree)
+    return isinstance(machine.distances, TreeDistances)
 
 
-def _in_blocks(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
+def _in_blocks(graph: CommunicationGraph, machine: Machine, grid: RankGrid) -> Mapping:
     shapes = block_shapes(graph, machine, grid)
     if shapes is None:
         return _halved(graph, machine, grid.place)
@@ -64,7 +64,7 @@ def _in_blocks(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mappi
     return Mapping.of(slot_of_rank, machine.hosts, machine.slots)
 
 
-def block_shapes(graph: CommunicationGraph, machine: Machine, grid: Grid | None = None) -> list[Shape] | None:
+def block_shapes(graph: CommunicationGraph, machine: Machine, grid: RankGrid | None = None) -> list[Shape] | None:
     """The shapes of the blocks of ranks for a host, a cluster, ...; None if there is no grid, or no shapes divide it.
 
     :param graph: communication graph, with a vertex per rank.
@@ -82,7 +82,7 @@ def _regular_tree(machine: Machine) -> tuple[list[int], NDArray[np.float64]] | N
     The saving is the distance by which bytes inside a cluster of this level travel less than bytes that leave it. The
     result is None if clusters of a level differ in size, or the machine is no tree.
     """
-    if not isinstance(machine.distances, Tree) or not len(machine.slots):
+    if not isinstance(machine.distances, TreeDistances) or not len(machine.slots):
         return None
     sizes = []
     for cluster in (np.arange(machine.num_hosts), *machine.distances.clusters[::-1]):

@@ -12,7 +12,7 @@ from ..evaluate import doubled_hop_bytes
 from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
 from ..mapping import Mapping
-from .annealing import Schedule, anneal
+from .annealing import CoolingSchedule, anneal
 from .multilevel import with_empty
 from .places import host_of_all
 from .swaps import make_state
@@ -133,7 +133,7 @@ def _annealed(graph: Undirected, axes: Axes, place: Integers, cooling: Cooling, 
     if _compiled is None:
         state = make_state(graph, place, _one_axis(axes).far.astype(np.float64))
         accepted = 0.3 if cooling.pilot else 0.01
-        anneal(state, Schedule(work // IN_NUMPY, accepted, cold / hot), np.random.default_rng(seed))
+        anneal(state, CoolingSchedule(work // IN_NUMPY, accepted, cold / hot), np.random.default_rng(seed))
         return state.place
     search = _Search.of(graph, axes)
     steps = max(work // STEP, 16)

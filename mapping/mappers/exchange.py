@@ -9,7 +9,7 @@ from ..distances import Axes
 from ..graph import CommunicationGraph
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
-from .annealing import Schedule, anneal, first_temperature
+from .annealing import CoolingSchedule, anneal, first_temperature
 from .cooling import cooled_between
 from .multilevel import contract, with_empty
 from .places import host_of_all
@@ -69,7 +69,7 @@ def _exchanged(
     axes = machine.distances.axes(used)
     distance = machine.distance(used[:, None], used[None, :]).astype(np.float64)
     proposals = min(PROPOSALS_A_HOST * len(used), MOST_PROPOSALS)
-    schedule = Schedule(proposals, ACCEPTED, COOLING, SWAPS_A_HOST * len(used))
+    schedule = CoolingSchedule(proposals, ACCEPTED, COOLING, SWAPS_A_HOST * len(used))
     states = [make_state(together, np.arange(len(used)), distance) for _ in range(tries)]
     for state in states:
         _anneal(state, axes, schedule, rng)
@@ -77,7 +77,7 @@ def _exchanged(
     return place
 
 
-def _anneal(state: SwapState, axes: Axes, schedule: Schedule, rng: np.random.Generator) -> None:
+def _anneal(state: SwapState, axes: Axes, schedule: CoolingSchedule, rng: np.random.Generator) -> None:
     """Anneal in C if it is compiled, else in numpy, between the same temperatures."""
     hot = first_temperature(state, schedule.accepted, rng) if len(state.graph.targets) else 0.0
     if hot <= 0:

@@ -9,12 +9,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import Torus
+from ..distances import TorusDistances
 from ..evaluate import doubled_hop_bytes
 from ..graph import CommunicationGraph
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
-from .grids import Grid
+from .grids import RankGrid
 
 __all__ = ["folded"]
 
@@ -23,7 +23,7 @@ Matrix = tuple[tuple[int, ...], ...]
 MOST_MATRICES, MOST_FOLDS = 4096, 100  # most ways to divide the extents that are looked at, and most folds tried
 
 
-def folded(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
+def folded(graph: CommunicationGraph, machine: Machine, grid: RankGrid) -> Mapping:
     """Map a grid to a torus by folding: the least hop-bytes of up to 200 folds, those with the fewest cuts first.
 
     The extent of each dimension of the grid is a product of factors, one for each dimension of the torus, and the
@@ -37,7 +37,11 @@ def folded(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
     :raises MappingError: if the machine is no such torus, or the extents have no common factors.
     """
     torus = machine.distances
-    if not isinstance(torus, Torus) or graph.size != machine.num_slots or machine.num_hosts != prod(torus.dims):
+    if (
+        not isinstance(torus, TorusDistances)
+        or graph.size != machine.num_slots
+        or machine.num_hosts != prod(torus.dims)
+    ):
         raise MappingError(f"folds: expecting a whole torus with {graph.size} slots, got another machine")
     if not machine.num_hosts or machine.slots.min() != machine.slots.max():
         raise MappingError("folds: expecting equally many slots on all hosts")
@@ -95,7 +99,7 @@ def _rows(extent: int, theirs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
                 yield (factor, *rest)
 
 
-def _places(grid: Grid, extents: tuple[int, ...], ours: Digits, theirs: Digits, mirrored: bool) -> Integers:
+def _places(grid: RankGrid, extents: tuple[int, ...], ours: Digits, theirs: Digits, mirrored: bool) -> Integers:
     """The coordinates of each rank in the torus, shape (ranks, dimensions).
 
     :param grid: coordinates of each rank.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..graph import CommunicationGraph, Undirected
 
-__all__ = ["Grid", "coordinates_of", "grid_of_strides", "heavy_parts"]
+__all__ = ["RankGrid", "coordinates_of", "grid_of_strides", "heavy_parts"]
 
 Integers = NDArray[np.int64]
 MOST_WEDGES = 2**22  # most pairs of edges that meet, because each takes some 100 bytes while factors are searched for
@@ -18,7 +18,7 @@ GAP, GAPS = 3.0, 3  # least ratio between the weights of heavy and light edges, 
 SHARE = 0.05  # least fraction of all bytes between ranks whose numbers differ by a stride
 
 
-class Grid(NamedTuple):
+class RankGrid(NamedTuple):
     """The places of all ranks on a grid; dimensions may wrap around.
 
     :param extents: extent of each of the d dimensions.
@@ -31,7 +31,7 @@ class Grid(NamedTuple):
     exact: bool = False
 
 
-def coordinates_of(graph: CommunicationGraph) -> Grid | None:
+def coordinates_of(graph: CommunicationGraph) -> RankGrid | None:
     """The grid of the ranks; None if the graph is no grid.
 
     A grid that the graph declares is taken as it is. Otherwise a grid or torus with edges between nearest neighbours is
@@ -41,7 +41,7 @@ def coordinates_of(graph: CommunicationGraph) -> Grid | None:
     """
     if graph.dims is not None:
         place = np.stack(np.unravel_index(np.arange(graph.size), graph.dims), axis=1).astype(np.int64)
-        return Grid(graph.dims, place, True)
+        return RankGrid(graph.dims, place, True)
     for number, part in enumerate(heavy_parts(graph.undirected())):
         found = _product(part)
         if found is not None:
@@ -49,7 +49,7 @@ def coordinates_of(graph: CommunicationGraph) -> Grid | None:
     return None
 
 
-def grid_of_strides(graph: CommunicationGraph) -> Grid | None:
+def grid_of_strides(graph: CommunicationGraph) -> RankGrid | None:
     """The grid of the ranks in row-major order, from the differences of the numbers of ranks that communicate.
 
     Strides are the differences that divide each other and the number of ranks and have at least 5 % of all bytes. This
@@ -70,7 +70,7 @@ def grid_of_strides(graph: CommunicationGraph) -> Grid | None:
     ends = np.array([graph.size, *strides[:0:-1]]), np.array([*strides[:0:-1], 1])
     extents = ends[0] // ends[1]
     place = np.arange(graph.size)[:, None] // ends[1] % extents
-    return Grid(tuple(extents.tolist()), place.astype(np.int64))
+    return RankGrid(tuple(extents.tolist()), place.astype(np.int64))
 
 
 def heavy_parts(graph: Undirected) -> Iterator[Undirected]:
@@ -89,7 +89,7 @@ def heavy_parts(graph: Undirected) -> Iterator[Undirected]:
         yield Undirected(offsets.astype(np.int64), graph.targets[heavy], graph.weight[heavy])
 
 
-def _product(graph: Undirected) -> Grid | None:
+def _product(graph: Undirected) -> RankGrid | None:
     """The grid if the graph is the Cartesian product of paths and rings, else None.
 
     Each class of parallel edges is one factor (Imrich, Peterin 2007). Without the edges of a class, the graph falls
@@ -119,7 +119,7 @@ def _product(graph: Undirected) -> Grid | None:
         return None
     if len(np.unique(np.ravel_multi_index(tuple(place), tuple(extents)))) < size:
         return None
-    return Grid(tuple(extents), coordinates)
+    return RankGrid(tuple(extents), coordinates)
 
 
 def _parallel(graph: Undirected, source: Integers) -> Integers:

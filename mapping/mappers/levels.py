@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import Tree
+from ..distances import TreeDistances
 from ..machine import Machine
 
 __all__ = ["cluster_levels", "tree_order"]
@@ -20,7 +20,7 @@ def cluster_levels(machine: Machine) -> Integers:
     and each half has the hosts that are nearer to one of them, as in dual recursive bipartitioning (Pellegrini, Roman
     1996). Cost: O(n log n) distances.
     """
-    if isinstance(machine.distances, Tree):
+    if isinstance(machine.distances, TreeDistances):
         return machine.distances.clusters
     levels = [np.zeros(machine.num_hosts, dtype=np.int64)]
     while (np.bincount(levels[-1]) > 2).any():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import Tree
+from ..distances import TreeDistances
 from ..machine import Machine
 from ..mapping import MappingError
 
@@ -20,7 +20,7 @@ def tree_routes(machine: Machine) -> Machine:
     :raises MappingError: if the machine is no tree, or has more than 4,096 hosts.
     Cost: hosts x hosts x 2 (levels + 1) numbers.
     """
-    if not isinstance(machine.distances, Tree) or machine.num_hosts > MOST_HOSTS:
+    if not isinstance(machine.distances, TreeDistances) or machine.num_hosts > MOST_HOSTS:
         raise MappingError(f"busiest link: expecting routes, or a tree of at most {MOST_HOSTS} hosts")
     hosts, used, next_link = machine.num_hosts, [], 0
     for cluster in (*machine.distances.clusters, np.arange(hosts)):

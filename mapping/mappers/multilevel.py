@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import Tree
+from ..distances import TreeDistances
 from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
@@ -103,7 +103,7 @@ def _tries(graph: CommunicationGraph, machine: Machine, asked: int | None) -> in
     """
     if asked is not None:
         return asked
-    return 8 if graph.size <= MANY_RANKS and isinstance(machine.distances, Tree) else 1
+    return 8 if graph.size <= MANY_RANKS and isinstance(machine.distances, TreeDistances) else 1
 
 
 def with_empty(graph: CommunicationGraph, machine: Machine, weight: str = "volume") -> Undirected:

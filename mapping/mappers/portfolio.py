@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ..distances import Tree
+from ..distances import TreeDistances
 from ..evaluate import doubled_hop_bytes, evaluate
 from ..graph import CommunicationGraph
 from ..machine import Machine
@@ -21,7 +21,7 @@ from .busiest import relieve
 from .cartesian import block_shapes, cartesian
 from .cooling import COLD, HOT, WARM, WARM_DENSE, cool
 from .exchange import exchange_hosts
-from .grids import Grid, coordinates_of, grid_of_strides
+from .grids import RankGrid, coordinates_of, grid_of_strides
 from .isometric import isometric
 from .links import tree_routes
 from .multilevel import scheme1, scheme2, single_step
@@ -131,7 +131,7 @@ def _objective(
 
 def _tie(graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], float]:
     """The function that decides between mappings of equal cost: the busiest cluster border, on trees of few hosts."""
-    if not isinstance(machine.distances, Tree) or machine.num_hosts > TIE_HOSTS:
+    if not isinstance(machine.distances, TreeDistances) or machine.num_hosts > TIE_HOSTS:
         return lambda mapping: 0.0
     routed = tree_routes(machine)
     return lambda mapping: evaluate(mapping, graph, routed).link_seconds or 0.0
@@ -143,7 +143,7 @@ def _rounds(
     """The tries and bisections of each top-down mapping; by default those that take about half a second."""
     if rounds is not None:
         return [ROUNDS[number % len(ROUNDS)] for number in range(rounds)]
-    if not isinstance(machine.distances, Tree):
+    if not isinstance(machine.distances, TreeDistances):
         return [AS_SCHEME1]
     if divided:
         return [AS_SCHEME1, (2, 4)]  # if blocks divide a grid, little work shows whether they can be beaten
@@ -162,7 +162,7 @@ def _steps(
     rounds: list[tuple[int | None, int]],
     asked: tuple[Partitioner | None, str],
     effort: float,
-    grid: Grid | None,
+    grid: RankGrid | None,
     divided: bool,
 ) -> Iterator[Step]:
     """Yield the steps of the search in turn.
@@ -180,7 +180,7 @@ def _steps(
     :param grid: grid that the ranks form, if one is recognised.
     :param divided: whether blocks of ranks for hosts and clusters divide the grid, and there are no other edges.
     """
-    laid = None if isinstance(machine.distances, Tree) else _laid(graph, machine)
+    laid = None if isinstance(machine.distances, TreeDistances) else _laid(graph, machine)
     if laid is not None:
         yield "laid on the hosts' own graph", lambda _: iter((laid,))
         if objective == "hop-bytes":
@@ -210,11 +210,11 @@ def _improvements(
     seed: int,
     objective: str | Callable[[Mapping], float],
     effort: float,
-    grid: Grid | None,
+    grid: RankGrid | None,
     divided: bool,
 ) -> Iterator[Step]:
     """Yield the steps that start from the best mappings found, with the parameters of ``_steps``."""
-    on_tree, few = isinstance(machine.distances, Tree), _few_edges(graph)
+    on_tree, few = isinstance(machine.distances, TreeDistances), _few_edges(graph)
     if not on_tree:
         yield "hosts exchanged", partial(_exchanged, graph, machine, seed)
         times = HOT_ON_GRID if grid is not None and graph.size == machine.num_slots else 1
@@ -267,7 +267,7 @@ def _annealed(
     graph: CommunicationGraph, machine: Machine, seed: int, effort: float, divided: bool, number: int, pool: Pool
 ) -> Iterator[Mapping]:
     """Anneal the mapping of index ``number`` in the order of cost, 0 for the best, among those found."""
-    kept, on_tree = pool.start(number), isinstance(machine.distances, Tree)
+    kept, on_tree = pool.start(number), isinstance(machine.distances, TreeDistances)
     seconds = effort * _usual_seconds(graph)
     warm = WARM if _few_edges(graph) else WARM_DENSE
     pays = graph.size <= FEW_PARTS and not divided
@@ -313,7 +313,7 @@ def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
         return None
 
 
-def _blocks(graph: CommunicationGraph, machine: Machine, grid: Grid | None) -> Iterator[Mapping]:
+def _blocks(graph: CommunicationGraph, machine: Machine, grid: RankGrid | None) -> Iterator[Mapping]:
     """The mappings that the structure of the graph suggests: by blocks of a grid, or by branches of a tree."""
     supposed = grid or grid_of_strides(graph)
     if supposed is not None:
@@ -333,5 +333,5 @@ def _top_down(
 ) -> Iterator[Mapping]:
     found = scheme1(graph, machine, seed, partitioner=by, tries=tries, weight=weight)
     # On other machines than trees, hot annealing forgets the refinement.
-    on_tree = isinstance(machine.distances, Tree)
+    on_tree = isinstance(machine.distances, TreeDistances)
     yield refine(graph, machine, seed, start=found, effort=Effort(kicks=0)) if on_tree else found

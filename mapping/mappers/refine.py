@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..distances import Tree
+from ..distances import TreeDistances
 from ..evaluate import doubled_hop_bytes
 from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
@@ -77,7 +77,7 @@ def _neighbourhoods(machine: Machine) -> list[Integers]:
     used = np.flatnonzero(machine.slots)
     if len(used) * machine.num_slots <= LARGEST_TABLE:
         return [used]
-    if not isinstance(machine.distances, Tree) or not len(machine.distances.clusters):
+    if not isinstance(machine.distances, TreeDistances) or not len(machine.distances.clusters):
         return []
     return [used[machine.distances.clusters[0][used] == one] for one in np.unique(machine.distances.clusters[0][used])]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..graph import CommunicationGraph
 from ..machine import Machine
 from ..mapping import Mapping
-from .grids import Grid
+from .grids import RankGrid
 from .levels import cluster_levels, tree_order
 
 __all__ = ["on_strips"]
@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 MOST_SHAPES, FEWEST_SHAPES, MOST_SUMMED = 96, 4, 2**21
 
 
-def on_strips(graph: CommunicationGraph, machine: Machine, grid: Grid) -> Mapping:
+def on_strips(graph: CommunicationGraph, machine: Machine, grid: RankGrid) -> Mapping:
     """Cut a grid into strips of equal widths along one dimension, and a snake through all strips into intervals.
 
     Intervals are as large as the clusters of the coarsest level; each is cut in the same way for the next level, and at

@@ -1,6 +1,6 @@
 """Readers of communication graphs from files, one module per format; the format is found from the content.
 
-Each module has NAME, ``recognise(file)`` and ``read(file)``, which returns ``Edges``. If several modules recognise a
+Each module has NAME, ``recognise(file)`` and ``read(file)``, which returns ``EdgeList``. If several modules recognise a
 file, the first in ``FORMATS`` reads it.
 """
 
@@ -15,7 +15,7 @@ from types import ModuleType
 
 from ...inputs import foreign, guarded
 from ..graph import CommunicationGraph
-from .edges import Edges
+from .edges import EdgeList
 from .text import HEAD_BYTES, WANTED, GraphFile, GraphFileError
 
 __all__ = ["GraphFileError", "read_edges", "read_graph"]
@@ -68,7 +68,7 @@ def read_edges(
     columns: Sequence[str] = (),
     notes: list[str] | None = None,
     size: int | None = None,
-) -> Edges:
+) -> EdgeList:
     """Read the directed edges of a file in any known format, as `read_graph` does.
 
     :param path: path of a file, of a folder of ``.prof`` files, or ``FOLDER/NAME`` for those of one phase.
@@ -87,7 +87,7 @@ def read_edges(
                 kind = foreign(file.data[:HEAD_BYTES], ("GraphFileError",), WANTED) if name in _LOOSE else ""
                 if kind:
                     raise GraphFileError(f"{file.name}: expecting {WANTED}, got {kind}")
-                edges: Edges = form.read(file)
+                edges: EdgeList = form.read(file)
                 if notes is not None:
                     notes += file.notes
                 return edges

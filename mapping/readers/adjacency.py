@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .columns import split
-from .edges import Edges, counted_from_zero
+from .edges import EdgeList, counted_from_zero
 from .text import GraphFile
 
 __all__ = ["NAME", "is_headed", "read", "recognise"]
@@ -38,14 +38,14 @@ def is_headed(file: GraphFile) -> bool:
     return any(line.startswith(_STAMP) for line in head)
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read the list; a neighbour without a weight counts 1.
 
     :raises GraphFileError: if a node is no rank or a line is missing; the message names file and line.
     """
     lines = list(_lines(file))
     rows = _of_blocks(file, lines)
-    edges = counted_from_zero(file, Edges.of_rows(file.name, _of_lines(file, lines) if rows is None else rows))
+    edges = counted_from_zero(file, EdgeList.of_rows(file.name, _of_lines(file, lines) if rows is None else rows))
     if not len(edges.volume) or (edges.volume == 1).all():
         file.notes.append(f"{file.name}: an adjacency list: each neighbour counts 1; else --columns src,dst,bytes")
     return edges

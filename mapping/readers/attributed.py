@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ...inputs import parse_json
 from .columns import heading, volume_in
-from .edges import Edges, counted_from_zero, halved
+from .edges import EdgeList, counted_from_zero, halved
 from .tables import meaning
 from .text import MATRIX, GraphFile, GraphFileError
 
@@ -53,7 +53,7 @@ def _is_json(head: str) -> bool:
     return bool(_JSON.match(head)) and '"R_lite"' not in head
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read the graph; the nodes' names are ranks, and an edge without a weight counts 1.
 
     Half of an undirected edge's weight goes in each direction, because the file does not tell who sent it.
@@ -81,7 +81,7 @@ def read(file: GraphFile) -> Edges:
     ]
     ranks = [name for name in graph.labels.values() if name.isdecimal() and len(name) < 10]
     size = max(map(int, ranks), default=-1) + 1
-    edges = Edges.of_rows(file.name, rows if graph.directed else halved(rows))
+    edges = EdgeList.of_rows(file.name, rows if graph.directed else halved(rows))
     return counted_from_zero(file, replace(edges, size=max(edges.size, size)))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from . import adjacency, metis
 from .columns import cells
-from .edges import Edges
+from .edges import EdgeList
 from .tables import SMALL, is_cell, is_hole, meaning
 from .text import MATRIX, GraphFile
 
@@ -48,7 +48,7 @@ def recognise(file: GraphFile) -> bool:
     return not is_metis and meaning(file, [words for _, words in found.rows]) == MATRIX
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read the matrix; row i has the bytes that rank i sends to each rank. Cells without a number are 0.
 
     :raises GraphFileError: if a number is wrong, or it is no matrix; the message names file and line.
@@ -63,7 +63,7 @@ def read(file: GraphFile) -> Edges:
     file.check_ranks(size)
     if holes := sum(bool(word) and is_hole(word) for _, words in found.rows for word in words):
         file.notes.append(f"{file.name}: cells without a number, taken as 0 bytes: {holes}")
-    return replace(Edges.of_rows(file.name, _edges(file, found, first), size), exact=len(ranks) == size)
+    return replace(EdgeList.of_rows(file.name, _edges(file, found, first), size), exact=len(ranks) == size)
 
 
 def _edges(file: GraphFile, found: _Matrix, first: int) -> Iterator[tuple[int, int, int]]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from .columns import COUNT, DST, HOPS, OTHER, SRC, VOLUME, Columns, heading, named, split
-from .edges import Edges, counted_from_zero, halved, table_of
+from .edges import EdgeList, counted_from_zero, halved, table_of
 from .tables import bare_value
 from .text import GraphFile
 
@@ -33,7 +33,7 @@ def recognise(file: GraphFile) -> bool:
     return numbers or bool(_heading_of(file))
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read a list of edges; lines that begin with ``#``, ``%`` or ``//`` are comments.
 
     Columns have the caller's names, else those of a heading, which may be a comment. Without names, four columns are
@@ -48,7 +48,7 @@ def read(file: GraphFile) -> Edges:
     guessed = not columns
     kinds = columns.kinds or _guess(file)
     further = {word: array("q") for word in (COUNT, HOPS) if word in kinds}
-    edges = Edges.of_rows(file.name, _rows(file, columns._replace(kinds=kinds), further, guessed))
+    edges = EdgeList.of_rows(file.name, _rows(file, columns._replace(kinds=kinds), further, guessed))
     _tell(file, columns, kinds, guessed)
     found = {word: np.array(values, dtype=np.int64) for word, values in further.items() if len(values)}
     edges = replace(edges, hops=found.get(HOPS), messages=found.get(COUNT))
@@ -57,7 +57,7 @@ def read(file: GraphFile) -> Edges:
     return counted_from_zero(file, _directed(file, edges, columns), columns.base)
 
 
-def _directed(file: GraphFile, edges: Edges, columns: Columns) -> Edges:
+def _directed(file: GraphFile, edges: EdgeList, columns: Columns) -> EdgeList:
     """Halve the volumes of undirected edges, which a column ``Type`` tells."""
     names = [word.lower() for word in _first_words(file)]
     if "type" not in names or names.index("type") >= len(columns.kinds):

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from ...inputs import current_limits
 from .text import GraphFile, GraphFileError
 
-__all__ = ["Edges", "counted_from_zero", "halved", "table_of"]
+__all__ = ["EdgeList", "counted_from_zero", "halved", "table_of"]
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
+class EdgeList:
     """The directed edges in a file; a pair may be repeated, because making the graph sums its volumes.
 
     :param name: name of the file, for error messages.
@@ -42,7 +42,7 @@ class Edges:
     @classmethod
     def of_rows(
         cls, name: str, rows: Iterable[Sequence[int]], size: int | None = None, *, messages: bool = False
-    ) -> Edges:
+    ) -> EdgeList:
         """Make edges from rows of source, target, volume and, if ``messages``, number of messages.
 
         :param name: name of the file, for error messages.
@@ -91,7 +91,7 @@ def halved(pairs: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, in
             yield (v, u, volume // 2)
 
 
-def counted_from_zero(file: GraphFile, edges: Edges, base: int | None = None) -> Edges:
+def counted_from_zero(file: GraphFile, edges: EdgeList, base: int | None = None) -> EdgeList:
     """Return the edges with ranks from 0, if they count from 1: ranks from 1 on occur without a gap, and no rank 0.
 
     :param file: the file, which has the number of ranks that the caller expects, and the list for the note.

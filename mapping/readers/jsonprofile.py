@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...inputs import parse_json
 from ...inputs.writing import write_text
-from .edges import Edges
+from .edges import EdgeList
 from .text import MAX_RANKS, GraphFile, GraphFileError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def write_graph(graph: CommunicationGraph, path: str | os.PathLike[str]) -> None
     write_text(path, json.dumps(root) + "\n")
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read a graph that `write_graph` wrote; ``messages`` may be missing.
 
     :raises GraphFileError: if it is no JSON (the message names file and line) or no graph (file and field).
@@ -59,7 +59,7 @@ def read(file: GraphFile) -> Edges:
     file.check_ranks(size)
     names = [name for name in _COLUMNS if name != "messages" or root.get(name) is not None]
     columns = [_column(file, root, name, size) for name in names]
-    return Edges(file.name, size, True, *columns)
+    return EdgeList(file.name, size, True, *columns)
 
 
 def _column(file: GraphFile, root: dict[str, object], name: str, size: int) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 
 from ...inputs import guarded
-from .edges import Edges
+from .edges import EdgeList
 from .text import GraphFile, GraphFileError
 
 __all__ = ["NAME", "from_matrix", "read", "recognise"]
@@ -26,7 +26,7 @@ def recognise(file: GraphFile) -> bool:
     return file.head.lstrip().lower().startswith("%%matrixmarket")
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read the entries of a square matrix: coordinate or array, real, integer or pattern (each entry counts 1).
 
     A symmetric matrix lists each pair once, and the entry counts in both directions, as Matrix Market defines.
@@ -100,7 +100,7 @@ def _check_square(file: GraphFile, shape: tuple[int, ...]) -> None:
 
 def from_matrix(
     file: GraphFile, shape: tuple[int, ...], row: np.ndarray, column: np.ndarray, data: np.ndarray
-) -> Edges:
+) -> EdgeList:
     """Make edges from the entries of a matrix, after checking that they are numbers of bytes.
 
     :param file: file of the matrix, for error messages.
@@ -126,4 +126,4 @@ def from_matrix(
         entry = f"entry ({int(row[at]) + 1}, {int(column[at]) + 1})"
         raise GraphFileError(f"{file.name}: expecting bytes from 0 to 2^63 - 1, got {data[at]} at {entry}")
     columns = (np.asarray(column, dtype=np.int64) for column in (row, column, data))
-    return Edges(file.name, int(shape[0]), True, *columns)
+    return EdgeList(file.name, int(shape[0]), True, *columns)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .edges import Edges, table_of
+from .edges import EdgeList, table_of
 from .text import GraphFile
 
 __all__ = ["NAME", "read", "recognise"]
@@ -77,7 +77,7 @@ def _fits(lines: Iterator[tuple[int, str]], header: _Header, words: int) -> tupl
     return vertices == header.vertices and ends == 2 * header.edges, listed
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read the edges; each direction of an edge gets half of its weight, because the weight counts both directions.
 
     Vertex sizes and weights are ignored, because every vertex is one rank. Edges without weights count 1.
@@ -95,7 +95,7 @@ def read(file: GraphFile) -> Edges:
         file.fail(header.line, f"{header.edges} edges, as it says", (len(source) + loops) / 2)
     half = weight // 2
     volume = np.where(source < target, weight - half, np.where(source > target, half, weight))
-    return Edges(file.name, header.vertices, True, source, target, volume)
+    return EdgeList(file.name, header.vertices, True, source, target, volume)
 
 
 def _ends(file: GraphFile, lines: Iterator[tuple[int, str]], header: _Header) -> Iterator[tuple[int, int, int, int]]:

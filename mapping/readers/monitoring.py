@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .edges import Edges
+from .edges import EdgeList
 from .text import GraphFile, GraphFileError
 
-__all__ = ["NAME", "Row", "is_run", "read", "read_ranks", "read_run", "recognise"]
+__all__ = ["NAME", "MonitoringLine", "is_run", "read", "read_ranks", "read_run", "recognise"]
 
 
-class Row(NamedTuple):
+class MonitoringLine(NamedTuple):
     """A line: the kind of traffic, a letter, the rank whose line it is, its peer, bytes, messages, and line number."""
 
     kind: str
@@ -46,7 +46,7 @@ def recognise(file: GraphFile) -> bool:
     return file.head.lstrip().startswith(_HEADING) or bool(_LINE.fullmatch(first))
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read the graph of all ranks: of the file, if it has their lines joined, else of the run that it is part of.
 
     :raises GraphFileError: if a line is wrong (the message names file and line), or a rank's file is missing in the
@@ -61,7 +61,7 @@ def read(file: GraphFile) -> Edges:
     if len(senders) < 2 or 1 < headings < size:
         wanted = "a name that ends with .RANK.prof, as Open MPI gives, or the lines of all ranks"
         raise GraphFileError(f"{file.name}: expecting {wanted}, got those of {max(len(senders), headings)} of {size}")
-    return Edges.of_rows(file.name, _pairs(rows), max(size, headings), messages=True)
+    return EdgeList.of_rows(file.name, _pairs(rows), max(size, headings), messages=True)
 
 
 def is_run(path: Path) -> bool:
@@ -69,7 +69,7 @@ def is_run(path: Path) -> bool:
     return path.is_dir() or (not path.exists() and path.parent.is_dir() and path.name in _runs(path.parent))
 
 
-def read_run(path: Path, notes: list[str]) -> Edges:
+def read_run(path: Path, notes: list[str]) -> EdgeList:
     """Read the graph of a run; of the phases in a folder, whose names differ in numbers alone, read the sum.
 
     The component writes a phase when the program asks for it, and counts from zero again.
@@ -93,10 +93,10 @@ def read_run(path: Path, notes: list[str]) -> Edges:
     notes.append(f"{path}: the sum of {len(names)} phases, {names[0]} to {names[-1]}; {path / names[0]} takes one")
     columns = ("source", "target", "volume", "messages")
     summed = (np.concatenate([getattr(one, column) for one in phases]) for column in columns)
-    return Edges(str(path), phases[0].size, True, *summed)
+    return EdgeList(str(path), phases[0].size, True, *summed)
 
 
-def read_ranks(folder: Path) -> tuple[int, dict[int, list[Row]]]:
+def read_ranks(folder: Path) -> tuple[int, dict[int, list[MonitoringLine]]]:
     """Read the files of the only run in a folder; ranks without a file are left out.
 
     :param folder: folder of the files.
@@ -125,7 +125,7 @@ def _runs(folder: Path) -> dict[str, dict[int, Path] | Path]:
     return found
 
 
-def _read_run(folder: Path, name: str) -> Edges:
+def _read_run(folder: Path, name: str) -> EdgeList:
     """Read the graph of a run from the files of its ranks, or from the file of all ranks."""
     paths = _runs(folder)[name]
     if isinstance(paths, Path):
@@ -135,10 +135,10 @@ def _read_run(folder: Path, name: str) -> Edges:
     if absent is not None:
         raise GraphFileError(f"{folder / name}: expecting a file for each rank to {size - 1}, got none for {absent}")
     rows = (row for rank in range(size) for row in _rank_rows(GraphFile.open(paths[rank]), rank, size))
-    return Edges.of_rows(str(folder / name), _pairs(rows), size, messages=True)
+    return EdgeList.of_rows(str(folder / name), _pairs(rows), size, messages=True)
 
 
-def _pairs(rows: Iterable[Row]) -> Iterator[tuple[int, int, int, int]]:
+def _pairs(rows: Iterable[MonitoringLine]) -> Iterator[tuple[int, int, int, int]]:
     """Yield sender, receiver, bytes and messages of rows.
 
     Lines of kind C, the bytes that collectives were asked to move, are left out, because lines of kind I count the same
@@ -149,7 +149,7 @@ def _pairs(rows: Iterable[Row]) -> Iterator[tuple[int, int, int, int]]:
             yield (*((peer, rank) if kind == "R" else (rank, peer)), volume, messages)
 
 
-def _rank_rows(file: GraphFile, rank: int, size: int = 10**9) -> Iterator[Row]:
+def _rank_rows(file: GraphFile, rank: int, size: int = 10**9) -> Iterator[MonitoringLine]:
     """Yield the rows of one rank's file; refuse those of other ranks, and peers beyond the number of ranks."""
     if not recognise(file):
         file.fail(1, repr(_HEADING), file.head.partition("\n")[0])
@@ -160,7 +160,7 @@ def _rank_rows(file: GraphFile, rank: int, size: int = 10**9) -> Iterator[Row]:
         yield row
 
 
-def _rows(file: GraphFile) -> Iterator[Row]:
+def _rows(file: GraphFile) -> Iterator[MonitoringLine]:
     """Yield the row of each pair of ranks.
 
     Kinds: E for messages of the program, I for messages that the library sends for it (including collectives), S and R
@@ -173,4 +173,4 @@ def _rows(file: GraphFile) -> Iterator[Row]:
                 file.fail(number, _WANTED, line)
             continue
         ends = file.rank(number, match[2]), file.rank(number, match[3])
-        yield Row(match[1], *ends, file.volume(number, match[4]), file.volume(number, match[5]), number)
+        yield MonitoringLine(match[1], *ends, file.volume(number, match[4]), file.volume(number, match[5]), number)

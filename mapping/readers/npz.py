@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ...inputs import current_limits, guarded
-from .edges import Edges
+from .edges import EdgeList
 from .matrixmarket import from_matrix
 from .text import GraphFile, GraphFileError
 
@@ -43,7 +43,7 @@ def recognise(file: GraphFile) -> bool:
     return file.data.startswith((_ARCHIVE, _ARRAY))
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read a matrix of ``scipy.sparse.save_npz``, an array ``matrix`` or ``volume``, or columns of edges.
 
     Entry (i, j) of a matrix, shape (p, p), is the bytes from rank i to rank j; NaN is 0. A file ``.npy`` has one matrix
@@ -114,7 +114,7 @@ def _check_array(place: str, stream: IO[bytes], size: int) -> None:
         raise GraphFileError(f"{place}: expecting {promised:,} bytes for shape {shape}, got {there:,}")
 
 
-def _sparse(file: GraphFile) -> Edges:
+def _sparse(file: GraphFile) -> EdgeList:
     from scipy.sparse import coo_array, load_npz
 
     with guarded(file.name, GraphFileError):
@@ -132,7 +132,7 @@ def _sparse(file: GraphFile) -> Edges:
     return from_matrix(file, found.shape, found.coords[0], found.coords[-1], found.data)
 
 
-def _columns(file: GraphFile, arrays: dict[str, NDArray[np.generic]]) -> Edges:
+def _columns(file: GraphFile, arrays: dict[str, NDArray[np.generic]]) -> EdgeList:
     missing = [name for name in ("source", "target", "volume") if name not in arrays]
     if missing:
         raise GraphFileError(f"{file.name}: expecting {_WANTED}, got none of {', '.join(missing)}")
@@ -141,7 +141,7 @@ def _columns(file: GraphFile, arrays: dict[str, NDArray[np.generic]]) -> Edges:
     names = ("source", "target", "volume", *(["messages"] if "messages" in arrays else []))
     columns = [_column(file, name, arrays[name], len(arrays["source"])) for name in names]
     known = int(max(columns[0].max(initial=-1), columns[1].max(initial=-1))) + 1
-    edges = Edges(file.name, known, False, *columns)
+    edges = EdgeList(file.name, known, False, *columns)
     if "size" not in arrays:
         return edges
     size = arrays["size"]

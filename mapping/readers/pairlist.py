@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .edges import Edges, halved
+from .edges import EdgeList, halved
 from .text import GraphFile
 
 __all__ = ["NAME", "read", "recognise"]
@@ -21,14 +21,14 @@ def recognise(file: GraphFile) -> bool:
     return bool(_PAIR.fullmatch(next(lines, "")))
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read the pairs; half of the bytes goes in each direction, because the file does not tell who sent them.
 
     The pairs end at the second heading, which is followed by statistics of the graph.
 
     :raises GraphFileError: if a line is wrong; the message names file and line.
     """
-    return Edges.of_rows(file.name, halved(_pairs(file)))
+    return EdgeList.of_rows(file.name, halved(_pairs(file)))
 
 
 def _pairs(file: GraphFile) -> Iterator[tuple[int, int, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...inputs import parse_json
-from .edges import Edges
+from .edges import EdgeList
 from .text import MAX_RANKS, GraphFile, GraphFileError
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "Call",
     "Exchanges",
     "Head",
-    "Line",
-    "View",
+    "ProfileView",
+    "RankLine",
     "head_of",
     "rank_of",
     "read",
@@ -54,7 +54,7 @@ COUNTS = ("bytes", "messages")
 
 
 @dataclass(frozen=True)
-class View:
+class ProfileView:
     """The requested view of a profile: a unit (of ``GRANULARITIES``) and a quantity (of ``COUNTS``); empty for none."""
 
     granularity: str = ""
@@ -85,7 +85,7 @@ class Head(NamedTuple):
     granularity: str = "process"
     virtual: bool = False
     counting: float = 0.0
-    view: View = View()
+    view: ProfileView = ProfileView()
 
 
 class Call(NamedTuple):
@@ -126,7 +126,7 @@ class Exchanges(NamedTuple):
     volume: tuple[int, ...]
 
 
-class Line(NamedTuple):
+class RankLine(NamedTuple):
     """A rank's line.
 
     :param rank: the rank.
@@ -148,7 +148,7 @@ def recognise(file: GraphFile) -> bool:
     return bool(_HEADING.match(file.head))
 
 
-def read(file: GraphFile) -> Edges:
+def read(file: GraphFile) -> EdgeList:
     """Read the graph of moved bytes; collectives count by the messages that the library sent for them.
 
     :raises GraphFileError: if a line is wrong or a rank has none; the message names the file and, if known, the line.
@@ -171,7 +171,7 @@ def read(file: GraphFile) -> Edges:
     if absent := sorted(set(range(size)) - ranks):
         raise GraphFileError(f"{file.name}: expecting a line for each of {size} ranks, got none for {absent[0]}")
     source, target, volume, count = np.concatenate(rows).T
-    return Edges(file.name, size, True, source, target, volume, count)
+    return EdgeList(file.name, size, True, source, target, volume, count)
 
 
 def head_of(name: str, line: str) -> Head:
@@ -205,7 +205,7 @@ def head_of(name: str, line: str) -> Head:
     return Head(size, method, command, float(seconds), tuple(hosts), *how)
 
 
-def _view(name: str, given: object) -> View:
+def _view(name: str, given: object) -> ProfileView:
     wanted = {"granularity": GRANULARITIES, "count": COUNTS}
     if not isinstance(given, dict) or any(value not in wanted.get(key, ()) for key, value in given.items()):
         _fail(
@@ -214,10 +214,10 @@ def _view(name: str, given: object) -> View:
             f"view to have a granularity of {', '.join(GRANULARITIES)}, a count of {' or '.join(COUNTS)}",
             given,
         )
-    return View(**given)
+    return ProfileView(**given)
 
 
-def rank_of(name: str, number: int, line: str, size: int) -> Line:
+def rank_of(name: str, number: int, line: str, size: int) -> RankLine:
     """Parse a rank's line.
 
     :param name: name of the file, for error messages.
@@ -245,7 +245,7 @@ def rank_of(name: str, number: int, line: str, size: int) -> Line:
     if not isinstance(host, str):
         _fail(name, number, "host to be a name", host)
     in_order = {one: kinds[one] for one in KINDS if one in kinds}
-    return Line(rank, in_order, host, _calls(name, number, found), _exchanges(name, number, found, size))
+    return RankLine(rank, in_order, host, _calls(name, number, found), _exchanges(name, number, found, size))
 
 
 def _calls(name: str, number: int, found: dict[str, object]) -> tuple[Call, ...]:

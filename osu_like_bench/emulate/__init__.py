@@ -6,6 +6,6 @@ in a context manager, ``cli`` on the command line.
 """
 
 from .session import Emulated, Finished, LaunchOptions, take_down
-from .spec import Rates, emulated_fabric, emulated_routes
+from .spec import LinkRates, emulated_fabric, emulated_routes
 
-__all__ = ["Emulated", "Finished", "LaunchOptions", "Rates", "emulated_fabric", "emulated_routes", "take_down"]
+__all__ = ["Emulated", "Finished", "LaunchOptions", "LinkRates", "emulated_fabric", "emulated_routes", "take_down"]

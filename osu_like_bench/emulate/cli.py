@@ -30,7 +30,7 @@ from .peers import PEERS
 from .records import NetworkRecord, states
 from .session import Emulated, LaunchOptions, take_down
 from .slurm import EmulatedSlurm, SlurmOptions
-from .spec import Rates, emulated_routes
+from .spec import LinkRates, emulated_routes
 from .verify import measure_rates, measure_round_trip
 
 __all__ = ["main"]
@@ -45,7 +45,7 @@ app = typer.Typer(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NetworkOptions:
     """Options that describe a network, or name one that is up."""
 
     spec: Annotated[
@@ -64,9 +64,9 @@ class Wanted:
     ] = None
 
     @property
-    def rates(self) -> Rates:
+    def rates(self) -> LinkRates:
         """The rates of the links."""
-        return Rates.parse(self.host, self.uplink, self.hosts)
+        return LinkRates.parse(self.host, self.uplink, self.hosts)
 
 
 Slurm = Annotated[bool, typer.Option("--slurm", help="With a Slurm whose nodes are the hosts; needs its packages.")]
@@ -76,7 +76,7 @@ Cores = Annotated[int, PER_HOST("--cores", help="Processors per host that Slurm 
 @app.command()
 @grouped
 def up(
-    wanted: Wanted,
+    wanted: NetworkOptions,
     name: Annotated[str, typer.Option(help="What to call the network.")] = NAME,
     slurm: Slurm = False,
     cores: Cores = 4,
@@ -95,7 +95,7 @@ def up(
 @app.command()
 @grouped
 def run(
-    wanted: Wanted,
+    wanted: NetworkOptions,
     words: Annotated[list[str], typer.Argument(metavar="-- ARGS...", help="Module, script or program to run.")],
     mpi: Annotated[str | None, typer.Option(metavar="|".join(PEERS), help="MPI library and its settings.")] = None,
     ranks: Annotated[int | None, RANKS("-n", help="Ranks; one a host by default.")] = None,
@@ -145,7 +145,7 @@ def run(
 @app.command()
 @grouped
 def check(
-    wanted: Wanted,
+    wanted: NetworkOptions,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Measure one link of each level and rate with TCP, in both directions at once."""
@@ -206,7 +206,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _existing(spec: str, rates: Rates) -> Emulated | None:
+def _existing(spec: str, rates: LinkRates) -> Emulated | None:
     """Return a network that is up: the one with this name, else one with the same fabric; None if there is none."""
     check_rights()
     lasting = [state for state in states() if state.owner == 0]

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from .network import CONTROL, DATA
 
-__all__ = ["PEERS", "VARIABLES", "Peer"]
+__all__ = ["PEERS", "VARIABLES", "LibrarySettings"]
 
 
 @dataclass(frozen=True)
-class Peer:
+class LibrarySettings:
     """An MPI library with settings.
 
     :param vendor: ``Open MPI`` or ``MPICH``, the library whose mpirun starts the job.
@@ -69,16 +69,18 @@ _TREES = {
 # latency of switches.
 _POLLING = tuple("sched_yield" if word == "nanosleep" else word for word in _OPEN_MPI)
 
-PEERS: Mapping[str, Peer] = {
-    "openmpi": Peer("Open MPI", "Open MPI's defaults", _OPEN_MPI),
-    "openmpi-polling": Peer("Open MPI", "Open MPI whose waiting ranks poll, to measure round trips", _POLLING),
-    "han": Peer(
+PEERS: Mapping[str, LibrarySettings] = {
+    "openmpi": LibrarySettings("Open MPI", "Open MPI's defaults", _OPEN_MPI),
+    "openmpi-polling": LibrarySettings(
+        "Open MPI", "Open MPI whose waiting ranks poll, to measure round trips", _POLLING
+    ),
+    "han": LibrarySettings(
         "Open MPI",
         "Open MPI with HAN first, as its version 5 has by itself",
         (*_OPEN_MPI, *_mca({"coll_han_priority": "100"})),
     ),
-    "mpich": Peer("MPICH", "MPICH's defaults", ("-iface", CONTROL), _MPICH),
-    "mpich-topology": Peer(
+    "mpich": LibrarySettings("MPICH", "MPICH's defaults", ("-iface", CONTROL), _MPICH),
+    "mpich-topology": LibrarySettings(
         "MPICH", "MPICH's topology-aware trees", ("-iface", CONTROL), {**_MPICH, **_TREES}, coordinates=True
     ),
 }

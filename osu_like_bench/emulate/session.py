@@ -27,7 +27,7 @@ from .monitor import Monitor, Usage
 from .network import MTU, check_rights, end_processes, lower, raise_network
 from .peers import PEERS
 from .records import NetworkRecord, make_folder, put, require_own, states
-from .spec import Rates, emulated_routes
+from .spec import LinkRates, emulated_routes
 
 __all__ = ["Emulated", "Finished", "LaunchOptions", "take_down"]
 
@@ -95,13 +95,15 @@ class Emulated:
     :param spec: specification of the network, see ``emulated_routes``.
     :param rates: rates of the links, see ``emulated_routes``.
     :param name: name of the network on this machine; by default a new one.
-    :param texts: arguments of ``Rates.parse``, in place of ``rates``: ``Emulated("4x4", uplinks="400M")``.
+    :param texts: arguments of ``LinkRates.parse``, in place of ``rates``: ``Emulated("4x4", uplinks="400M")``.
     :raises TopompiError: if the spec cannot be emulated, or this process lacks the rights or programs for it.
     """
 
-    def __init__(self, spec: str, rates: Rates | None = None, *, name: str | None = None, **texts: str | None) -> None:
+    def __init__(
+        self, spec: str, rates: LinkRates | None = None, *, name: str | None = None, **texts: str | None
+    ) -> None:
         self.spec = spec
-        self.routes: Routes = emulated_routes(spec, rates or Rates.parse(**texts))
+        self.routes: Routes = emulated_routes(spec, rates or LinkRates.parse(**texts))
         self.name = name or f"run-{os.getpid()}-{secrets.token_hex(2)}"
         self._state: NetworkRecord | None = None
 

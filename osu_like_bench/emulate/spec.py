@@ -13,7 +13,7 @@ from topompi.errors import SourceError
 from topompi.inputs.hostlist import expand
 from topompi.topology import Fabric, FabricBuilder, Routes, compute_routes, load_routes
 
-__all__ = ["DEFAULT_RATE", "Rates", "emulated_fabric", "emulated_routes", "parse_rate"]
+__all__ = ["DEFAULT_RATE", "LinkRates", "emulated_fabric", "emulated_routes", "parse_rate"]
 
 DEFAULT_RATE = 100e6 / 8  # bytes/s of a link by default, because two cores can carry this for sixteen hosts at once
 FASTEST = 1e9 / 8  # maximum bytes/s of a link, because above it the processor is the bottleneck, not the link
@@ -43,7 +43,7 @@ def parse_rate(text: str, option: str) -> float:
 
 
 @dataclass(frozen=True)
-class Rates:
+class LinkRates:
     """The rates of links, in bytes/s, that a user asks for; a rate that is None stays as in the topology source.
 
     :param host: rate of every host link.
@@ -57,7 +57,7 @@ class Rates:
     hosts: Mapping[str, float] | None = None
 
     @classmethod
-    def parse(cls, host: str | None = None, uplinks: str | None = None, hosts: str | None = None) -> Rates:
+    def parse(cls, host: str | None = None, uplinks: str | None = None, hosts: str | None = None) -> LinkRates:
         """Parse rates from the texts of the command line.
 
         :param host: rate of every host link, ``100M``.
@@ -72,12 +72,12 @@ class Rates:
         )
 
 
-def emulated_fabric(spec: str, rates: Rates | None = None) -> Fabric:
+def emulated_fabric(spec: str, rates: LinkRates | None = None) -> Fabric:
     """Return the fabric to emulate, see ``emulated_routes``."""
     return emulated_routes(spec, rates).fabric
 
 
-def emulated_routes(spec: str, rates: Rates | None = None) -> Routes:
+def emulated_routes(spec: str, rates: LinkRates | None = None) -> Routes:
     """Return the routes to emulate, and their fabric with a rate for every link.
 
     Parallel cables become one link with their total rate, because a switch has one route to each host.
@@ -96,7 +96,7 @@ def emulated_routes(spec: str, rates: Rates | None = None) -> Routes:
         if not _HOST.fullmatch(host):
             raise SourceError(f"{spec}: expecting host names that a machine can have, got {host!r}")
     _check_reach(routes)
-    return replace(routes, fabric=_with_rates(_slowed(fabric), rates or Rates()))
+    return replace(routes, fabric=_with_rates(_slowed(fabric), rates or LinkRates()))
 
 
 def _of_shape(spec: str) -> Fabric:
@@ -190,7 +190,7 @@ def _check_reach(routes: Routes) -> None:
         )
 
 
-def _with_rates(fabric: Fabric, rates: Rates) -> Fabric:
+def _with_rates(fabric: Fabric, rates: LinkRates) -> Fabric:
     rate = fabric.link_rate.copy()
     host = np.minimum(fabric.link_source, fabric.link_target)  # the host of a host link
     is_host = host < fabric.num_adapters

@@ -15,7 +15,7 @@ from topompi.mapping.mappers import MAPPERS
 from topompi.topology import TopologyInterface
 from topompi.views.machine import machine_of
 
-__all__ = ["ORDERS", "OTHERS", "OURS", "Order", "order_of"]
+__all__ = ["ORDERS", "OTHERS", "OURS", "RankOrder", "order_of"]
 
 Integers = NDArray[np.int64]
 Mapper = Callable[[CommunicationGraph, Machine, int], Mapping]
@@ -32,7 +32,7 @@ OTHERS: dict[str, Mapper] = {name: MAPPERS[name] for name in ("given", "cyclic",
 ORDERS = {**OURS, **OTHERS}
 
 
-class Order:
+class RankOrder:
     """An order of a kernel's ranks, which assigns each rank to a process of the job.
 
     :param name: name of the order.
@@ -50,7 +50,7 @@ class Order:
 
 
 @lru_cache(maxsize=32)  # tables of shares and of times use the same orders
-def order_of(name: str, kernel: Kernel, interface: TopologyInterface, seed: int = 0) -> Order:
+def order_of(name: str, kernel: Kernel, interface: TopologyInterface, seed: int = 0) -> RankOrder:
     """Find the order of ranks that a mapper makes for a kernel.
 
     :param name: name of the order, a key of ``ORDERS``; ``given`` leaves every rank on its process.
@@ -69,4 +69,4 @@ def order_of(name: str, kernel: Kernel, interface: TopologyInterface, seed: int 
         found = given if name == "given" else ORDERS[name](kernel.graph, machine, seed)
     except ValueError as error:
         raise BenchmarkError(f"kernels: {name}: {error}") from error
-    return Order(name, found, machine, rank_host)
+    return RankOrder(name, found, machine, rank_host)

@@ -9,7 +9,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.machine.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
+from topompi.machine.interference.kernels.kernel import Alltoalls, Burst, Kernel, Phase, Sums, pairs_within
 from topompi.schedules import Network, Schedule, make
 from topompi.schedules.alltoall import direct
 
@@ -74,7 +74,7 @@ class Replay:
         return sum(self._busiest(phase) for phase in self.kernel.phases(nbytes))
 
     def _phase(self, phase: Phase, alltoall: str) -> float | Failure:
-        if isinstance(phase, Messages):
+        if isinstance(phase, Burst):
             return self._messages(phase)
         if isinstance(phase, Sums):
             return self._sums(phase)
@@ -84,7 +84,7 @@ class Replay:
             return Failure(f"left out: {error}")
         return self._run(schedule, phase.nbytes)
 
-    def _messages(self, phase: Messages) -> float | Failure:
+    def _messages(self, phase: Burst) -> float | Failure:
         unit = gcd(*phase.nbytes.tolist()) if len(phase.nbytes) else 1
         zero = np.zeros_like(phase.source)
         columns = (zero, phase.source, phase.target, zero, zero, zero + 1, phase.source, phase.nbytes // unit, zero)
@@ -104,7 +104,7 @@ class Replay:
     def _busiest(self, phase: Phase) -> float:
         if isinstance(phase, Sums):
             return 0.0
-        ends = (phase.source, phase.target) if isinstance(phase, Messages) else pairs_within(phase.groups)
+        ends = (phase.source, phase.target) if isinstance(phase, Burst) else pairs_within(phase.groups)
         here, there = (self.network.rank_host[end] for end in ends)
         loads = self.network.loads_of(here, there, np.broadcast_to(phase.nbytes, here.shape))
         return float((loads / self.network.capacity).max(initial=0.0))

@@ -13,7 +13,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import topompi
-from topompi.machine.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, Sums
+from topompi.machine.interference.kernels.kernel import Alltoalls, Burst, Kernel, Phase, Sums
 
 from ..operations import Call, Operation
 from ..options import SIDES
@@ -135,7 +135,7 @@ class _Iteration(Operation):
 
 
 def _part(phase: Phase, seat: Seat) -> _Part:
-    if isinstance(phase, Messages):
+    if isinstance(phase, Burst):
         return _Exchange(phase, seat.comm)
     return _Transpose(phase, seat) if isinstance(phase, Alltoalls) else _Sum(phase, seat.comm)
 
@@ -168,7 +168,7 @@ class _Part:
 class _Exchange(_Part):
     """Non-blocking receives and sends, all at once; the bytes encode sender and direction."""
 
-    def __init__(self, phase: Messages, comm: MPI.Intracomm) -> None:
+    def __init__(self, phase: Burst, comm: MPI.Intracomm) -> None:
         self.comm, me = comm, comm.Get_rank()
         out, into = (np.flatnonzero(ends == me) for ends in (phase.source, phase.target))
         super().__init__(partial(_contents, phase, out), partial(_contents, phase, into))
@@ -182,14 +182,14 @@ class _Exchange(_Part):
         MPI.Request.Waitall(requests)
 
 
-def _contents(phase: Messages, rows: NDArray[np.intp]) -> Bytes:
+def _contents(phase: Burst, rows: NDArray[np.intp]) -> Bytes:
     """Return the bytes of some messages, one after the other."""
     ends = zip(phase.source[rows].tolist(), phase.tag[rows].tolist(), phase.nbytes[rows].tolist(), strict=True)
     return np.concatenate([np.empty(0, np.uint8), *(pattern(source, tag, items)[0] for source, tag, items in ends)])
 
 
 def _messages(
-    buffer: Bytes, phase: Messages, rows: NDArray[np.intp], peers: NDArray[np.int64]
+    buffer: Bytes, phase: Burst, rows: NDArray[np.intp], peers: NDArray[np.int64]
 ) -> list[tuple[list[object], int, int]]:
     """Return part of the buffer, peer and tag of each message."""
     parts = np.split(buffer, np.cumsum(phase.nbytes[rows])[:-1]) if len(rows) else []

@@ -23,7 +23,7 @@ from topompi.views.network import network_of
 from ..command import run_command
 from ..kernels import FORMER, KERNELS, make_kernel
 from ..options import Options, message_sizes, parse_bytes
-from ..record import Facts
+from ..record import Circumstances
 from . import commandline as cli
 from .background import Background
 from .commandline import NETWORKS, SYSTEMS
@@ -93,7 +93,9 @@ def command(
     settings = {"system": system, "background": second, "most_messages": most, "seeds": seeds, "bracket": bracket}
     settings["eager"] = None if eager is None else parse_bytes(eager, "--eager")
     own = len(_algorithms(collective, algorithm))
-    trial = Trial(options.sides[:own], options.sides[own:], _sizes(sizes), root, window, jobs, background or "none")
+    trial = SimulationPlan(
+        options.sides[:own], options.sides[own:], _sizes(sizes), root, window, jobs, background or "none"
+    )
     drawable(drawing)
     with _progress() as report:
         interface = _job_on(topology, lfts, hosts, ppn, place, report)
@@ -103,7 +105,7 @@ def command(
 
 
 @dataclass(frozen=True)
-class Trial:
+class SimulationPlan:
     """The simulations to run for a job.
 
     :param names: names of topompi's algorithms.
@@ -157,7 +159,7 @@ def _timed(
     settings: dict[str, Any],
     interface: TopologyInterface,
     options: Options,
-    trial: Trial,
+    trial: SimulationPlan,
     grid: str | None,
     report: Report,
 ) -> tuple[Options, dict[str, object], Findings]:
@@ -194,7 +196,7 @@ def _timed(
         return replace(options, grid=kernel.shape), about | of_kernel.about(), found
 
 
-def _show(options: Options, facts: Facts, found: Findings, json: Path | None, drawing: Path | None) -> None:
+def _show(options: Options, facts: Circumstances, found: Findings, json: Path | None, drawing: Path | None) -> None:
     """Print the table, and write the record and the drawing if they are asked for."""
     print("\n".join(lines(options, facts, found)))
     if json is not None:

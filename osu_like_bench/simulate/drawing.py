@@ -22,7 +22,7 @@ from topompi.inputs.figures import (
 )
 
 from ..options import Options
-from ..record import Facts
+from ..record import Circumstances
 from .ground import Failure
 from .table import Findings
 
@@ -37,7 +37,7 @@ def drawable(path: Path | None) -> None:
         check_plot(path, "--draw", BenchmarkError)
 
 
-def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
+def draw(options: Options, facts: Circumstances, found: Findings, path: Path) -> None:
     """Draw the times of all sides over the message size, as multiples of the lower bound if the bound is known.
 
     Other libraries (peers) have dashed black lines, topompi's fastest algorithms coloured lines, and its other

@@ -11,7 +11,7 @@ import numpy as np
 
 from topompi import __version__
 from topompi.errors import BenchmarkError
-from topompi.mpi.prediction.libraries import KNOWN, Library, Question
+from topompi.mpi.prediction.libraries import KNOWN, CallShape, Library
 from topompi.netsim import BACKGROUND, RECEIVE, SEND, Hosts, Program, Result, packets, run
 from topompi.network import Tables
 from topompi.schedules import Network, Schedule
@@ -153,7 +153,7 @@ class FlowArena(Ground):
             raise BenchmarkError(f"simulate: expecting a library of {', '.join(LIBRARIES)}, got {library!r}")
         if collective not in METHODS:
             raise BenchmarkError(f"simulate: expecting a collective of {', '.join(METHODS)}, got {collective!r}")
-        decision = LIBRARIES[library].decide(Question(METHODS[collective], nbytes, self.network.rank_host))
+        decision = LIBRARIES[library].decide(CallShape(METHODS[collective], nbytes, self.network.rank_host))
         if decision is None:
             return Failure("left out: no schedule is known of what it runs")
         try:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from topompi.network import Tables
 from topompi.schedules import Model, Network, Schedule, lower_bound
 from topompi.schedules.schedule import ROOTED
-from topompi.schedules.segments import Cut, make_cut
+from topompi.schedules.segments import SizedSchedule, make_cut
 
-__all__ = ["MOST_MESSAGES", "Cut", "Failure", "Ground", "Starts", "complete"]
+__all__ = ["MOST_MESSAGES", "Failure", "Ground", "SizedSchedule", "Starts", "complete"]
 
 ACCURACY = 1e-4  # greatest relative error of a time, because sums of rates are rounded
 MOST_MESSAGES = 3_000_000  # maximum number of messages of a simulated schedule
@@ -153,7 +153,7 @@ class Ground(ABC):
         latencies = "the source's latencies" if given.all() else latencies
         return f"{rates}, {latencies}"
 
-    def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
+    def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> SizedSchedule:
         """Return the schedule of an algorithm for messages of ``nbytes``, which are divided into blocks of whole bytes.
 
         It is made for the network's full rates, because a job does not know of the second job (background).

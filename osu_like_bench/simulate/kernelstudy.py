@@ -9,7 +9,7 @@ from topompi.mapping import evaluate
 from topompi.topology import TopologyInterface
 
 from ..kernels import KERNELS, Kernel
-from ..kernels.orders import OTHERS, OURS, Order, order_of
+from ..kernels.orders import OTHERS, OURS, RankOrder, order_of
 from ..kernels.replaying import JOINT, PLAIN, Replay
 from .ground import Ground
 from .table import Findings, Timing
@@ -52,10 +52,10 @@ class KernelStudy:
         arena: Ground,
         kernel: Kernel,
         interface: TopologyInterface,
-        orders: dict[str, Order] | None = None,
+        orders: dict[str, RankOrder] | None = None,
     ) -> None:
         self.arena, self.kernel, self.interface = arena, kernel, interface
-        self.orders: dict[str, Order] = {} if orders is None else orders
+        self.orders: dict[str, RankOrder] = {} if orders is None else orders
 
     def run(
         self,
@@ -116,7 +116,7 @@ class KernelStudy:
     def _replay(self, side: str) -> Replay:
         return Replay(self.arena, self.kernel, self._order(side).process)
 
-    def _order(self, side: str) -> Order:
+    def _order(self, side: str) -> RankOrder:
         name = side if self.kernel.stencil else "best" if side == REMAPPED else GIVEN
         name = "best" if side == "best" else name
         if name not in self.orders:

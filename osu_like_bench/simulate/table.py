@@ -12,7 +12,7 @@ from topompi import __version__
 from topompi.topology import TopologyInterface
 
 from ..options import Options
-from ..record import Facts, Record, Result
+from ..record import Circumstances, Record, SizeResult
 from .ground import Failure, Starts
 
 __all__ = ["BOUND", "Findings", "facts_of", "lines", "record"]
@@ -58,14 +58,14 @@ class Findings:
         return {place: one.reason for place, one in self.outcomes.items() if isinstance(one, Failure)}
 
 
-def facts_of(interface: TopologyInterface, about: dict[str, object]) -> Facts:
+def facts_of(interface: TopologyInterface, about: dict[str, object]) -> Circumstances:
     """Return the circumstances of a simulation, which are the same on every machine and at any time.
 
     :param interface: topology of the job.
     :param about: facts about the simulation; ``simulator`` names the simulator.
     """
     hosts = tuple(interface.hosts[host] for host in interface.rank_host)
-    return Facts(
+    return Circumstances(
         mpi=str(about["simulator"]),
         versions={"topompi": __version__, "numpy": np.__version__, "python": sys.version.split()[0]},
         ranks=interface.num_ranks,
@@ -85,7 +85,7 @@ def facts_of(interface: TopologyInterface, about: dict[str, object]) -> Facts:
     )
 
 
-def record(options: Options, facts: Facts, found: Findings) -> Record:
+def record(options: Options, facts: Circumstances, found: Findings) -> Record:
     """Return the record of a simulation.
 
     A result has the seconds of each run of a side at a size (several runs if ranks start at random times). The lower
@@ -101,19 +101,19 @@ def record(options: Options, facts: Facts, found: Findings) -> Record:
     failures = {f"{side} {size}": reason for (side, size), reason in found.failures.items()}
     bracket = {f"{side} {size}": times for (side, size), times in _brackets(found)}
     about = facts.about | ({"failures": failures} if failures else {}) | ({"bracket": bracket} if bracket else {})
-    return Record(options, Facts(**{**vars(facts), "about": about}), tuple(results))
+    return Record(options, Circumstances(**{**vars(facts), "about": about}), tuple(results))
 
 
-def _result(size: int, side: str, seconds: float) -> Result:
+def _result(size: int, side: str, seconds: float) -> SizeResult:
     samples = _samples(seconds)
-    return Result(size, side, float(np.mean(samples)), min(samples), max(samples), None, samples)
+    return SizeResult(size, side, float(np.mean(samples)), min(samples), max(samples), None, samples)
 
 
 def _samples(seconds: float) -> tuple[float, ...]:
     return seconds.samples if isinstance(seconds, Starts) else (seconds,)
 
 
-def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
+def lines(options: Options, facts: Circumstances, found: Findings) -> Iterator[str]:
     """Yield the lines of the output: first the sizes at which another library wins, then the table.
 
     :param options: options of the run.

@@ -15,7 +15,7 @@ from ..phases import Phase, sequence, taken
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import Rows, transfers
 
-__all__ = ["Hosts", "alltoall_node_aware"]
+__all__ = ["HostCarriers", "alltoall_node_aware"]
 
 Integers = NDArray[np.int64]
 
@@ -40,7 +40,9 @@ def alltoall_node_aware(rank_host: ArrayLike, *, carriers: int | None = None, bl
     :raises ValueError: if ``carriers`` is below 1.
     """
     host = np.asarray(rank_host)
-    return _aggregated(Hosts(host, len(host) if carriers is None else carriers, direct=True), "node-aware", blocks)
+    return _aggregated(
+        HostCarriers(host, len(host) if carriers is None else carriers, direct=True), "node-aware", blocks
+    )
 
 
 class _Dealt(NamedTuple):
@@ -61,7 +63,7 @@ class _Dealt(NamedTuple):
     own: Integers
 
 
-class Hosts:
+class HostCarriers:
     """The ranks and carriers of each host; hosts are numbered in the order of their lowest ranks.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
@@ -144,7 +146,7 @@ class _AtHosts(Phase):
         these ranks send, or of their local moves.
     """
 
-    hosts: Hosts = field(kw_only=True)
+    hosts: HostCarriers = field(kw_only=True)
     make: Callable[[int, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
@@ -171,7 +173,7 @@ class _BetweenHosts(Phase):
         schedule rows.
     """
 
-    hosts: Hosts = field(kw_only=True)
+    hosts: HostCarriers = field(kw_only=True)
     make: Callable[[Integers, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
@@ -188,7 +190,7 @@ class _BetweenHosts(Phase):
         return taken(self.make(*np.divmod(np.unique(key), hosts.number)), rank)
 
 
-def _aggregated(hosts: Hosts, algorithm: str, blocks: int) -> Schedule:
+def _aggregated(hosts: HostCarriers, algorithm: str, blocks: int) -> Schedule:
     """An alltoall in which the blocks from rank s to rank d pass a carrier of s's host and a carrier of d's host.
 
     Before each message, local moves bring its blocks side by side. Phases without effect are left out: if each host has
@@ -268,7 +270,7 @@ class _Way(NamedTuple):
 # directly, without a carrier, are sorted as if rank d were the carrier.
 
 
-def _pack(hosts: Hosts, way: _Way) -> Phase:
+def _pack(hosts: HostCarriers, way: _Way) -> Phase:
     """The phase in which each rank sorts its blocks by the carrier that serves their destination's host."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -286,7 +288,7 @@ def _pack(hosts: Hosts, way: _Way) -> Phase:
     return _AtHosts(1, hosts=hosts, make=make, local=True)
 
 
-def _collect(hosts: Hosts, way: _Way) -> Phase:
+def _collect(hosts: HostCarriers, way: _Way) -> Phase:
     """The phase in which each rank sends each carrier of its host the blocks for the hosts that the carrier serves."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -298,7 +300,7 @@ def _collect(hosts: Hosts, way: _Way) -> Phase:
     return _AtHosts(int(hosts.ranks.max()), hosts=hosts, make=make)
 
 
-def _turn_out(hosts: Hosts, way: _Way) -> Phase:
+def _turn_out(hosts: HostCarriers, way: _Way) -> Phase:
     """The phase in which each carrier sorts the blocks that leave its host by destination."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -313,7 +315,7 @@ def _turn_out(hosts: Hosts, way: _Way) -> Phase:
     return _AtHosts(1, hosts=hosts, make=make, local=True)
 
 
-def _exchange(hosts: Hosts, way: _Way) -> Phase:
+def _exchange(hosts: HostCarriers, way: _Way) -> Phase:
     """The phase with a message for each pair of hosts, between the carriers that serve each other's hosts."""
 
     def make(here: Integers, there: Integers) -> Rows:
@@ -357,7 +359,7 @@ def _dealt_to(side: Callable[[int], _Dealt], hosts: Integers, others: Integers) 
     return carrier, before
 
 
-def _turn_in(hosts: Hosts, way: _Way) -> Phase:
+def _turn_in(hosts: HostCarriers, way: _Way) -> Phase:
     """The phase in which each carrier sorts the blocks that enter its host by destination."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -388,7 +390,7 @@ def _turn_in(hosts: Hosts, way: _Way) -> Phase:
     return _AtHosts(1, hosts=hosts, make=make, local=True)
 
 
-def _hand_out(hosts: Hosts, way: _Way) -> Phase:
+def _hand_out(hosts: HostCarriers, way: _Way) -> Phase:
     """The phase in which each carrier sends each rank of its host the blocks that arrived for this rank."""
 
     def make(host: int, places: Integers) -> Rows:
@@ -403,7 +405,7 @@ def _hand_out(hosts: Hosts, way: _Way) -> Phase:
     return _AtHosts(int(hosts.ranks.max()), hosts=hosts, make=make)
 
 
-def _unpack(hosts: Hosts, way: _Way) -> Phase:
+def _unpack(hosts: HostCarriers, way: _Way) -> Phase:
     """The phase in which each rank sorts the blocks that it received by source."""
 
     def make(host: int, places: Integers) -> Rows:

@@ -14,7 +14,7 @@ from .hostschedule import HostSchedule
 from .leafroutes import between_switches
 from .tacs import tacs1
 
-__all__ = ["CROWDED", "DEFAULT", "SPARSITY", "Choice", "dcss", "hosts_sharing_links"]
+__all__ = ["CROWDED", "DEFAULT", "SPARSITY", "DcssChoice", "dcss", "hosts_sharing_links"]
 
 DEFAULT = "default"
 SPARSITY = 0.05
@@ -24,7 +24,7 @@ CROWDED = 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class DcssChoice:
     """The algorithm to run, and the reason.
 
     :param algorithm: name of the schedule's algorithm, or ``DEFAULT`` for an algorithm chosen by message size alone.
@@ -43,7 +43,7 @@ def dcss(
     sparsity: float = SPARSITY,
     crowded: float = CROWDED,
     generate: Callable[[Network], HostSchedule] = tacs1,
-) -> Choice:
+) -> DcssChoice:
     """Choose between the default alltoall and a schedule made for this network.
 
     In Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013,
@@ -73,10 +73,10 @@ def dcss(
         why = sparse if most <= sparsity * hosts else alone
         steps = min_steps(replace(network, rank_host=np.arange(hosts)))
         if steps < crowded * max(hosts - 1, 1):
-            return Choice(DEFAULT, why)
+            return DcssChoice(DEFAULT, why)
         why = f"the busiest link needs {steps} steps where {hosts} hosts need {hosts - 1}; {why}"
     schedule = generate(network)
-    return Choice(schedule.algorithm, why, schedule)
+    return DcssChoice(schedule.algorithm, why, schedule)
 
 
 def hosts_sharing_links(network: Network) -> NDArray[np.intp]:

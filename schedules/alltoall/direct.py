@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exchanges import starts
-from ..phases import Given, Grid, sequence
+from ..phases import Given, GridPhase, sequence
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, transfers
 from ..trees import Integers
@@ -130,7 +130,7 @@ def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
         raise ValueError(f"expecting radix of at least 2, got {radix}")
     ranks, unit = np.arange(size), 1
     own = local_moves(0, ranks, (INPUT, ranks * blocks), (OUTPUT, ranks * blocks), blocks)
-    digits: list[Grid] = []
+    digits: list[GridPhase] = []
     while unit < size:
         digits.extend(_digit(size, radix, unit, blocks))
         unit *= radix
@@ -138,7 +138,7 @@ def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
     return Schedule.from_phases("alltoall", size, f"Bruck, radix {radix}", phases, blocks=blocks)
 
 
-def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[Grid, Grid, Grid]:
+def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[GridPhase, GridPhase, GridPhase]:
     """Phases that pack, send and unpack all blocks whose distance has a non-zero digit at the place of value ``unit``.
 
     Blocks move in runs of ``unit`` distances that begin with a multiple of ``unit``; the first block of a run has not
@@ -188,9 +188,9 @@ def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[Grid, Grid, G
         return np.unique(np.append(rank, rank - value * unit) % size)
 
     return (
-        Grid(1, members=size, make=pack, near=alone, local=True),
-        Grid(1, members=size, make=send, near=ends),
-        Grid(1, members=size, make=unpack, near=alone, local=True),
+        GridPhase(1, members=size, make=pack, near=alone, local=True),
+        GridPhase(1, members=size, make=send, near=ends),
+        GridPhase(1, members=size, make=unpack, near=alone, local=True),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schedule import Schedule
-from .pairs import Messages, Pairs, Shares, of_pairs
+from .pairs import Messages, PairPhase, Shares, of_pairs
 
 __all__ = ["HostSchedule", "inside_first"]
 
@@ -221,7 +221,7 @@ class HostSchedule:
 
 
 @dataclass(frozen=True, eq=False)
-class _BetweenHosts(Pairs):
+class _BetweenHosts(PairPhase):
     """The messages of a host schedule."""
 
     hosts: HostSchedule = field(kw_only=True)

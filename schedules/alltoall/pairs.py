@@ -13,7 +13,7 @@ from ..phases import Phase
 from ..schedule import INPUT, OUTPUT, Schedule
 from ..transfers import Rows, transfers
 
-__all__ = ["Pairs", "Permutations", "Shares", "StepTable", "of_pairs"]
+__all__ = ["PairPhase", "Permutations", "Shares", "StepTable", "of_pairs"]
 
 Integers = NDArray[np.int64]
 Messages = tuple[Integers, Integers, Integers]  # step, source and destination of each message
@@ -69,7 +69,7 @@ class Shares:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs(Phase):
+class PairPhase(Phase):
     """A phase with one message per ordered pair of ranks; a rank's message to itself is a local move.
 
     :param share: number of blocks of each pair.
@@ -107,7 +107,7 @@ class Pairs(Phase):
 
 
 @dataclass(frozen=True, eq=False)
-class Permutations(Pairs):
+class Permutations(PairPhase):
     """Messages of all pairs in steps in which every rank sends at most one and receives at most one.
 
     :param target: function of arrays of steps and ranks that returns each rank's receiver, -1 for none.
@@ -137,7 +137,7 @@ class Permutations(Pairs):
 
 
 @dataclass(frozen=True, eq=False)
-class StepTable(Pairs):
+class StepTable(PairPhase):
     """Messages of all pairs, whose steps come from a table.
 
     :param table: step of each pair, shape (p, p), by source and destination.
@@ -167,7 +167,7 @@ class StepTable(Pairs):
         return self.table[source, destination].astype(np.int64), source, destination
 
 
-def of_pairs(algorithm: str, pairs: Pairs, window: int) -> Schedule:
+def of_pairs(algorithm: str, pairs: PairPhase, window: int) -> Schedule:
     """An alltoall with one message per pair of ranks, whose steps may overlap.
 
     :param algorithm: name of the algorithm.

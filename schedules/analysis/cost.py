@@ -12,7 +12,7 @@ from ..network import Network
 from ..phases import Given
 from ..schedule import REDUCE, Schedule
 from .bounds import between
-from .loads import MOST_HOSTS, Messages, check_routes, crossings, merged, messages_of, run_starts
+from .loads import MOST_HOSTS, ScheduleMessages, check_routes, crossings, merged, messages_of, run_starts
 from .model import Model
 
 __all__ = ["Cost", "cost"]
@@ -121,7 +121,7 @@ class _Loads:
     :param unseen: number of parts of a message that are evaluated together as one; each of them has its own start-up.
     """
 
-    messages: Messages
+    messages: ScheduleMessages
     hops: NDArray[np.int16]
     weight: Integers
     block_bytes: float
@@ -234,7 +234,14 @@ class _Clocks:
         return np.asarray(relative * self.in_flight * behind)
 
     def _on_links(
-        self, messages: Messages, span: slice, *, network_seconds: Floats, head: Floats, start: Floats, end: Floats
+        self,
+        messages: ScheduleMessages,
+        span: slice,
+        *,
+        network_seconds: Floats,
+        head: Floats,
+        start: Floats,
+        end: Floats,
     ) -> Floats:
         """The time at which each message has passed its links, at least ``end``; makes the links busy until then."""
         message, link = crossings(messages, span, self.network)
@@ -296,7 +303,7 @@ class _Series:
         return not self.weight.all()
 
 
-def _looked_at(schedule: Schedule, most: int) -> tuple[Messages, _Series]:
+def _looked_at(schedule: Schedule, most: int) -> tuple[ScheduleMessages, _Series]:
     """The messages of the evaluated steps, and the choice of these steps."""
     steps = np.arange(schedule.num_steps)
     series = _Series(np.ones_like(steps), steps)

@@ -13,7 +13,7 @@ from ..network import Network
 from ..schedule import REDUCE, Schedule
 from .bounds import Bound, distinct, link_width, lower_bound, min_steps, require_routes
 
-__all__ = ["MOST_HOSTS", "Analysis", "Messages", "analyse", "merged", "messages_of"]
+__all__ = ["MOST_HOSTS", "Analysis", "ScheduleMessages", "analyse", "merged", "messages_of"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ MOST_HOSTS = 2048  # hosts above which routes are followed as they are needed, b
 
 
 @dataclass(frozen=True, eq=False)
-class Messages:
+class ScheduleMessages:
     """The messages of a schedule, sorted by step, source and destination.
 
     Transfers of one step between the same two ranks are one message (Bruck's scattered blocks travel together). Local
@@ -52,7 +52,7 @@ class Messages:
         return (slice(int(begin), int(end)) for begin, end in zip(np.append(0, ends[:-1]), ends, strict=True))
 
 
-def messages_of(schedule: Schedule) -> Messages:
+def messages_of(schedule: Schedule) -> ScheduleMessages:
     """The messages of a schedule. Cost: a sort of its rows."""
     columns = (schedule.step, schedule.source, schedule.destination, schedule.count, schedule.operation)
     return merged(*(column.astype(np.int64) for column in columns), size=schedule.size)
@@ -60,7 +60,7 @@ def messages_of(schedule: Schedule) -> Messages:
 
 def merged(
     step: Integers, source: Integers, destination: Integers, count: Integers, operation: Integers, *, size: int
-) -> Messages:
+) -> ScheduleMessages:
     """Merge the transfers that have equal step, source and destination to one message each.
 
     Transfers may be in any order. A local move is no message; if it combines blocks, these count for the last message
@@ -82,13 +82,13 @@ def merged(
     parts = (moved, np.where(operation[sent][order] == REDUCE, moved, 0))
     blocks, reduced = (np.add.reduceat(one, first) if len(one) else one for one in parts)
     one = order[first]
-    found = Messages(step[sent][one], source[sent][one], destination[sent][one], blocks, reduced)
+    found = ScheduleMessages(step[sent][one], source[sent][one], destination[sent][one], blocks, reduced)
     if later.any() and len(found):
         _combine_later(found, step[later], source[later], count[later])
     return found
 
 
-def _combine_later(messages: Messages, step: Integers, rank: Integers, count: Integers) -> None:
+def _combine_later(messages: ScheduleMessages, step: Integers, rank: Integers, count: Integers) -> None:
     """Add blocks that ranks combine after a message to those that are combined as the message arrives.
 
     :param messages: the messages.
@@ -253,7 +253,7 @@ def analyse(schedule: Schedule, network: Network, block_bytes: int = 1, *, alpha
     )
 
 
-def check_routes(messages: Messages, schedule: Schedule, network: Network) -> None:
+def check_routes(messages: ScheduleMessages, schedule: Schedule, network: Network) -> None:
     """Raise ValueError if the network has another number of ranks than the schedule, or lacks a message's route."""
     if schedule.size != network.num_ranks:
         raise ValueError(f"expecting a network of {schedule.size} ranks, got {network.num_ranks}")
@@ -267,7 +267,7 @@ def run_starts(ascending: NDArray[np.integer]) -> NDArray[np.intp]:
     return np.concatenate(([0], np.flatnonzero(np.diff(ascending)) + 1))
 
 
-def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArray[np.intp], Integers]:
+def crossings(messages: ScheduleMessages, span: slice, network: Network) -> tuple[NDArray[np.intp], Integers]:
     """The links on the routes of some messages: index of the message in the span, and link, two arrays by message."""
     host = network.rank_host
     pair = host[messages.source[span]], host[messages.destination[span]]
@@ -276,7 +276,7 @@ def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArra
     return message, links[message, place].astype(np.int64)
 
 
-def _link_loads(messages: Messages, span: slice, network: Network) -> Integers:
+def _link_loads(messages: ScheduleMessages, span: slice, network: Network) -> Integers:
     """The step, link, transfers, blocks and senders of each loaded link of each step in a span, shape (5, entries)."""
     message, link = crossings(messages, span, network)
     # Ranks are renumbered host by host, so that one sort groups a link's senders by host and rank.
@@ -300,7 +300,7 @@ def _link_loads(messages: Messages, span: slice, network: Network) -> Integers:
     return np.stack((step, link, np.diff(first, append=len(cell)), blocks, senders))
 
 
-def _traffic(messages: Messages, network: Network, block_bytes: int) -> Integers:
+def _traffic(messages: ScheduleMessages, network: Network, block_bytes: int) -> Integers:
     """The number of messages and of bytes from host to host, shape (2, n, n)."""
     pair = network.rank_host[messages.source], network.rank_host[messages.destination]
     traffic = np.zeros((2, network.num_hosts, network.num_hosts), dtype=np.int64)
@@ -316,7 +316,7 @@ def _totals(traffic: Integers, distance: Integers, size: int) -> Integers:
     return total
 
 
-def _idle_ranks(messages: Messages, schedule: Schedule) -> Integers:
+def _idle_ranks(messages: ScheduleMessages, schedule: Schedule) -> Integers:
     """The number of ranks without a message in each step, shape (steps,)."""
     ends = np.concatenate((messages.source, messages.destination))
     busy = distinct(np.tile(messages.step, 2) * schedule.size + ends) // schedule.size

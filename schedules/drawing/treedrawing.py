@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...inputs.figures import DISTANCES, colours_by_hops, cut_middle
-from ..analysis.loads import Messages, messages_of
+from ..analysis.loads import ScheduleMessages, messages_of
 from ..network import Network
 from ..schedule import Schedule
 from .svg import GREY, INK, Canvas
@@ -102,7 +102,7 @@ def _is_one_tree(parent: Integers, root: int | None) -> bool:
     return bool((above == root).all())
 
 
-def _joins(messages: Messages, child: Integers, size: int, away: bool) -> Integers:
+def _joins(messages: ScheduleMessages, child: Integers, size: int, away: bool) -> Integers:
     joins = np.zeros(size, dtype=np.int64)
     order = np.argsort(-messages.step if away else messages.step, kind="stable")
     joins[child[order]] = messages.step[order]  # of several steps of a child the last in this order remains

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...inputs.writing import open_output
-from ..analysis.loads import Messages, messages_of
+from ..analysis.loads import ScheduleMessages, messages_of
 from ..schedule import Schedule
 
-__all__ = ["Line", "RankStep", "Timeline", "write_goal"]
+__all__ = ["MessageEnd", "RankStep", "Timeline", "write_goal"]
 
 Integers = NDArray[np.int64]
 
 
-class Line(NamedTuple):
+class MessageEnd(NamedTuple):
     """One end of a message: whether the rank sends (1 or 0), the other rank, the step, and the bytes."""
 
     sends: int
@@ -36,7 +36,7 @@ class RankStep(NamedTuple):
     """The messages that a rank starts at once: its receives, then its sends, each sorted by peer."""
 
     step: int
-    lines: tuple[Line, ...]
+    lines: tuple[MessageEnd, ...]
 
 
 class Timeline:
@@ -63,12 +63,12 @@ class Timeline:
     def of_rank(self, rank: int) -> Iterator[RankStep]:
         """Yield the steps, ascending, in which a rank has messages."""
         _, step, sends, peer, nbytes = self._columns[:, self._bounds[rank] : self._bounds[rank + 1]].tolist()
-        lines = map(Line, sends, peer, step, nbytes)
+        lines = map(MessageEnd, sends, peer, step, nbytes)
         for number, together in itertools.groupby(lines, key=attrgetter("step")):
             yield RankStep(number, tuple(together))
 
 
-def _ends(messages: Messages, block_bytes: int) -> Integers:
+def _ends(messages: ScheduleMessages, block_bytes: int) -> Integers:
     """Rank, step, direction (1 if it sends), peer and bytes of both ends of all messages, sorted, shape (5, ends)."""
     rank = np.concatenate((messages.source, messages.destination))
     peer = np.concatenate((messages.destination, messages.source))
@@ -125,7 +125,7 @@ def _statements(timeline: Timeline, rank: int, adapters: int) -> Iterator[str]:
         done += labels
 
 
-def _operations(line: Line, adapters: int) -> Iterator[str]:
+def _operations(line: MessageEnd, adapters: int) -> Iterator[str]:
     """Yield the operations of one end of a message: one for each adapter that carries a part of it."""
     words, way = ("send", "to") if line.sends else ("recv", "from")
     for adapter in range(adapters):

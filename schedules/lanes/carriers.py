@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ..network import Network
 
-__all__ = ["Lanes"]
+__all__ = ["LaneCarriers"]
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Lanes:
+class LaneCarriers:
     """The assignment of lanes to ranks. A lane is a part of the data that one rank per host exchanges with other hosts.
 
     There are as many lanes as the median host has ranks. On a host with fewer ranks some ranks carry several lanes; on

@@ -10,12 +10,12 @@ from ..network import Network
 from ..phases import sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import local_moves
-from .stages import Across, Inside, Vector, from_one, from_owners, to_one, to_owners
+from .stages import AcrossHosts, DividedVector, InsideHosts, from_one, from_owners, to_one, to_owners
 
 __all__ = ["lanes_allreduce", "lanes_bcast", "lanes_reduce"]
 
 
-def lanes_allreduce(network: Network, across: Across, *, blocks: int | None = None) -> Schedule:
+def lanes_allreduce(network: Network, across: AcrossHosts, *, blocks: int | None = None) -> Schedule:
     """An allreduce in three stages: sums inside each host, allreduces in lanes across hosts, an exchange inside hosts.
 
     In the first stage each rank of a host sums up one part of the vector (a lane) for its host. In the second it adds
@@ -34,19 +34,19 @@ def lanes_allreduce(network: Network, across: Across, *, blocks: int | None = No
     :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default as many as the
         algorithm chooses; else number of segments into which the vector is divided, by default 1.
     """
-    vector = Vector.of(network, across, 0, blocks)
+    vector = DividedVector.of(network, across, 0, blocks)
     phases = sequence(
         vector.own_parts(OUTPUT),
         (
-            (0, Inside.of(vector, to_owners, (INPUT, OUTPUT), REDUCE, before=True)),
+            (0, InsideHosts.of(vector, to_owners, (INPUT, OUTPUT), REDUCE, before=True)),
             *vector.between(OUTPUT),
-            (0, Inside.of(vector, from_owners, (OUTPUT, OUTPUT))),
+            (0, InsideHosts.of(vector, from_owners, (OUTPUT, OUTPUT))),
         ),
     )
     return vector.schedule("allreduce", phases)
 
 
-def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int | None = None) -> Schedule:
+def lanes_reduce(network: Network, across: AcrossHosts, *, root: int = 0, blocks: int | None = None) -> Schedule:
     """A reduction in three stages: sums inside each host, reductions in lanes to the root's host, and a gather there.
 
     The first stage is that of `lanes_allreduce`: each rank of a host sums up one part of the vector (a lane).
@@ -59,20 +59,20 @@ def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int
     :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default as many as the
         algorithm chooses; else number of segments into which the vector is divided, by default 1.
     """
-    vector = Vector.of(network, across, root, blocks)
+    vector = DividedVector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)
     phases = sequence(
         vector.own_parts(SCRATCH),
         (
-            (0, Inside.of(vector, to_owners, (INPUT, SCRATCH), REDUCE, before=True)),
+            (0, InsideHosts.of(vector, to_owners, (INPUT, SCRATCH), REDUCE, before=True)),
             *vector.between(SCRATCH),
-            (0, Inside.of(vector, partial(to_one, root=place), (SCRATCH, OUTPUT), hosts=[host])),
+            (0, InsideHosts.of(vector, partial(to_one, root=place), (SCRATCH, OUTPUT), hosts=[host])),
         ),
     )
     return vector.schedule("reduce", phases, root)
 
 
-def lanes_bcast(network: Network, across: Across, *, root: int = 0, blocks: int | None = None) -> Schedule:
+def lanes_bcast(network: Network, across: AcrossHosts, *, root: int = 0, blocks: int | None = None) -> Schedule:
     """A broadcast in three stages: a scatter in the root's host, broadcasts in lanes, and an allgather in each host.
 
     In the second stage each rank of the root's host sends its part (a lane) to the ranks of other hosts with the same
@@ -86,16 +86,16 @@ def lanes_bcast(network: Network, across: Across, *, root: int = 0, blocks: int 
     :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default as many as the
         algorithm chooses; else number of segments into which the vector is divided, by default 1.
     """
-    vector = Vector.of(network, across, root, blocks)
+    vector = DividedVector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)
     others = np.delete(np.arange(network.num_hosts), host)
     phases = sequence(
         local_moves(0, root, (INPUT, 0), (OUTPUT, 0), vector.blocks),
         (
-            (0, Inside.of(vector, partial(from_one, root=place), (OUTPUT, OUTPUT), hosts=[host], before=True)),
+            (0, InsideHosts.of(vector, partial(from_one, root=place), (OUTPUT, OUTPUT), hosts=[host], before=True)),
             *vector.between(OUTPUT),
-            (0, Inside.of(vector, partial(from_owners, but=place), (OUTPUT, OUTPUT), hosts=[host])),
-            (0, Inside.of(vector, from_owners, (OUTPUT, OUTPUT), hosts=others)),
+            (0, InsideHosts.of(vector, partial(from_owners, but=place), (OUTPUT, OUTPUT), hosts=[host])),
+            (0, InsideHosts.of(vector, from_owners, (OUTPUT, OUTPUT), hosts=others)),
         ),
     )
     return vector.schedule("bcast", phases, root)

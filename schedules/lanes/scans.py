@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..nested import Placed
+from ..nested import NestedPhase
 from ..phases import Phase, Phases, sequence, taken
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import Rows, transfers
@@ -187,7 +187,7 @@ class _Vector:
             OUTPUT: (SCRATCH, self.most * self.blocks + begin),
             SCRATCH: (SCRATCH, (self.most + 1) * self.blocks + begin),
         }
-        return Placed.of(inner, self.runs.owner(run, lane), places, vectors=(inner.blocks, self.blocks))
+        return NestedPhase.of(inner, self.runs.owner(run, lane), places, vectors=(inner.blocks, self.blocks))
 
     def collected(self, rank: Integers, lane: Integers) -> Rows:
         """The schedule rows by which ranks send parts of their vectors to the ranks of their runs that add them up.

@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exchanges import checked_root
-from ..nested import Placed
+from ..nested import NestedPhase
 from ..network import Network
 from ..phases import Phase, Phases, taken
 from ..schedule import COPY, INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, transfers
-from .carriers import Lanes
+from .carriers import LaneCarriers
 
-__all__ = ["Across", "Inside", "Vector", "from_one", "from_owners", "to_one", "to_owners"]
+__all__ = ["AcrossHosts", "DividedVector", "InsideHosts", "from_one", "from_owners", "to_one", "to_owners"]
 
 Integers = NDArray[np.int64]
 Pairs = Callable[[int, Integers], tuple[Integers, Integers, Integers]]
 
 
 @dataclass(frozen=True)
-class Across:
+class AcrossHosts:
     """The algorithm that hosts run in each lane (a part of the data that one rank per host carries).
 
     :param generate: function that takes a network whose ranks are the hosts, a root host and a number of blocks (None
@@ -37,7 +37,7 @@ class Across:
 
 
 @dataclass(frozen=True, eq=False)
-class Vector:
+class DividedVector:
     """A call's vector and its division: into segments, these into a part per lane, and these into blocks.
 
     A segment's exchange across hosts begins one step after that of the segment before. Transfers inside a host that
@@ -49,12 +49,12 @@ class Vector:
     :param segments: number of segments.
     """
 
-    lanes: Lanes
+    lanes: LaneCarriers
     across: Schedule
     segments: int
 
     @classmethod
-    def of(cls, network: Network, across: Across, root: int, blocks: int | None) -> Vector:
+    def of(cls, network: Network, across: AcrossHosts, root: int, blocks: int | None) -> DividedVector:
         """Divide the vector of a call.
 
         :param network: the job's network.
@@ -63,7 +63,7 @@ class Vector:
         :param blocks: if ``across.pipeline``, number of blocks of the algorithm across hosts, by default as many as the
             algorithm chooses; else number of segments, by default 1.
         """
-        lanes = Lanes(network)
+        lanes = LaneCarriers(network)
         root = checked_root(network.num_ranks, root)
         made = across.generate(lanes.across, int(network.rank_host[root]), blocks if across.pipeline else None)
         return cls(lanes, made, 1 if across.pipeline or blocks is None else blocks)
@@ -88,7 +88,7 @@ class Vector:
         for segment in range(self.segments):
             begin = segment * self.span + lane * blocks
             places = {INPUT: (buffer, begin), OUTPUT: (buffer, begin), SCRATCH: (SCRATCH, begin)}
-            part = Placed.of(self.across, self.lanes.carrier, places, vectors=(blocks, self.blocks))
+            part = NestedPhase.of(self.across, self.lanes.carrier, places, vectors=(blocks, self.blocks))
             parts.append((1 + segment, part))
         return tuple(parts)
 
@@ -143,19 +143,19 @@ def _within(counts: Integers) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class Inside(Phase):
+class InsideHosts(Phase):
     """A stage of transfers inside hosts; each block is sent one step before or after the exchange across hosts uses it.
 
     :param vector: the vector of the call.
-    :param make: function that takes the number of a host's ranks and ``Lanes.first_of`` of it, and returns sender and
-        receiver, as indices within the host, and lane of each transfer.
+    :param make: function that takes the number of a host's ranks and ``LaneCarriers.first_of`` of it, and returns
+        sender and receiver, as indices within the host, and lane of each transfer.
     :param buffers: buffer from which ranks send, and buffer into which they receive.
     :param operation: ``COPY`` or ``REDUCE``.
     :param hosts: numbers of the hosts that take part.
     :param before: whether the stage precedes the exchange across hosts; else it follows it.
     """
 
-    vector: Vector = field(kw_only=True)
+    vector: DividedVector = field(kw_only=True)
     make: Pairs = field(kw_only=True)
     buffers: tuple[int, int] = field(kw_only=True)
     operation: int = field(kw_only=True)
@@ -165,14 +165,14 @@ class Inside(Phase):
     @classmethod
     def of(
         cls,
-        vector: Vector,
+        vector: DividedVector,
         make: Pairs,
         buffers: tuple[int, int],
         operation: int = COPY,
         *,
         hosts: ArrayLike | None = None,
         before: bool = False,
-    ) -> Inside:
+    ) -> InsideHosts:
         """Make a stage with segments + steps of the exchange + 1 steps, which have room for all segments.
 
         :param vector: the vector of the call.
@@ -216,7 +216,7 @@ def to_owners(size: int, first: Integers) -> tuple[Integers, Integers, Integers]
     The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
-    :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
+    :param first: first lane of each rank and the number of lanes, as ``LaneCarriers.first_of``.
     """
     lane = np.arange(first[-1])
     owner = np.searchsorted(first, lane, "right") - 1
@@ -231,7 +231,7 @@ def from_owners(size: int, first: Integers, but: int = -1) -> tuple[Integers, In
     The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
-    :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
+    :param first: first lane of each rank and the number of lanes, as ``LaneCarriers.first_of``.
     :param but: index of a rank that receives nothing, -1 if all receive.
     """
     receiver, owner, lane = to_owners(size, first)
@@ -245,7 +245,7 @@ def to_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, I
     The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
-    :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
+    :param first: first lane of each rank and the number of lanes, as ``LaneCarriers.first_of``.
     :param root: index of the root within the host.
     """
     lane = np.arange(first[-1])
@@ -259,7 +259,7 @@ def from_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers,
     The result has sender and receiver, as indices within the host, and lane of each transfer, three arrays.
 
     :param size: number of the host's ranks.
-    :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
+    :param first: first lane of each rank and the number of lanes, as ``LaneCarriers.first_of``.
     :param root: index of the root within the host.
     """
     owner, receiver, lane = to_one(size, first, root)

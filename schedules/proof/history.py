@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..schedule import REDUCE, Schedule
 from .error import ScheduleError, Violation
-from .places import BUFFERS, Places, ranges
+from .places import BUFFERS, BlockPlaces, ranges
 
 __all__ = ["History"]
 
@@ -31,7 +31,7 @@ class History:
     :ivar keys: place * number of steps + step of each write, ascending, shape (moves,).
     """
 
-    def __init__(self, schedule: Schedule, places: Places, rows: int) -> None:
+    def __init__(self, schedule: Schedule, places: BlockPlaces, rows: int) -> None:
         self.schedule, self.places = schedule, places
         self.steps = max(schedule.num_steps, 1)
         self._refuse_overflow()

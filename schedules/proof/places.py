@@ -13,7 +13,7 @@ from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 if TYPE_CHECKING:
     from ..neighbourhood import Neighbourhood
 
-__all__ = ["BUFFERS", "Places", "ranges"]
+__all__ = ["BUFFERS", "BlockPlaces", "ranges"]
 
 Integers = NDArray[np.int64]
 BUFFERS = ("input", "output", "scratch")
@@ -21,7 +21,7 @@ _REDUCTIONS = ("reduce", "reduce_scatter", "allreduce", "scan", "exscan")
 _TO_ALL = ("bcast", "allgather", "allreduce", "scan")
 
 
-class Places:
+class BlockPlaces:
     """The places (one per block of a buffer of a rank), numbered by buffer, then rank, then block.
 
     The places of the input are numbered below ``num_inputs``, in the order of all ranks' contributions; the places of

@@ -13,7 +13,7 @@ from .contributions import ranges_of, sums_of
 from .error import ScheduleError
 from .hazards import hazard
 from .history import History
-from .places import Places
+from .places import BlockPlaces
 from .rows import malformed
 from .values import Reductions, Values
 
@@ -67,7 +67,7 @@ def check(schedule: Schedule, commutative: bool = True) -> Proof:
 
     Cost: O(moves log moves) time, about 100 bytes per move, and for reductions some microseconds per step.
     """
-    places = Places(schedule)
+    places = BlockPlaces(schedule)
     broken = malformed(schedule, places)
     sound = broken.row if broken else schedule.num_rows
     history = History(schedule, places, sound)
@@ -109,7 +109,7 @@ def _complete(history: History, reductions: Reductions, given: Integers, commuta
     return np.asarray(good.all(axis=1))
 
 
-def _ranks(places: Places, output: int) -> str:
+def _ranks(places: BlockPlaces, output: int) -> str:
     combined = int(places.combined[output])
     return "all ranks" if combined == places.schedule.size else f"ranks 0 to {combined - 1}"
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from ..schedule import COPY, INPUT, REDUCE, SCRATCH, Schedule
 from .error import Violation, first_of, first_row
-from .places import BUFFERS, Places
+from .places import BUFFERS, BlockPlaces
 
 __all__ = ["malformed"]
 
 
-def malformed(schedule: Schedule, places: Places) -> Violation | None:
+def malformed(schedule: Schedule, places: BlockPlaces) -> Violation | None:
     """The violation by the first row with an unknown rank, buffer or block, or a write to the input; None if none has.
 
     The scratch buffers in ``places`` are extended to the blocks that the rows use.
@@ -44,7 +44,7 @@ def _unknown(schedule: Schedule) -> Violation | None:
     return found
 
 
-def _forbidden(schedule: Schedule, places: Places) -> Violation | None:
+def _forbidden(schedule: Schedule, places: BlockPlaces) -> Violation | None:
     """The violation by the first row that writes to the input, or that reduces in a collective of copies, or None."""
     return first_of(_into_input(schedule), None if places.reduces else _reducing(schedule))
 
@@ -62,7 +62,7 @@ def _reducing(schedule: Schedule) -> Violation | None:
     return None if row is None else Violation(row, f"reduces, and {schedule.collective} only copies")
 
 
-def _outside(schedule: Schedule, places: Places, rows: int) -> Violation | None:
+def _outside(schedule: Schedule, places: BlockPlaces, rows: int) -> Violation | None:
     """The violation by the first row that reads or writes beyond a buffer's end; None if none does."""
     found = None
     for side, verb in (("source", "reads"), ("destination", "writes")):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Network
-from ..phases import Grid, sequence
+from ..phases import GridPhase, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, transfers
 from ..trees import among
@@ -144,13 +144,13 @@ class _Trees:
         row, tree, cell = row[order], tree[order], cell[order]
         return step[cell], rank[cell], self.parent[row, tree, rank[cell]], block[row, tree, cell]
 
-    def phase(self, make: Callable[[Integers, Integers], Rows]) -> Grid:
+    def phase(self, make: Callable[[Integers, Integers], Rows]) -> GridPhase:
         """The phase of all messages; a cell has those between one rank and its parents in one step."""
 
         def near(rank: int) -> Integers:
             return np.union1d(np.flatnonzero((self.parent == rank).any(axis=(0, 1))), rank)
 
-        return Grid(self.steps, members=self.size, make=make, near=near)
+        return GridPhase(self.steps, members=self.size, make=make, near=near)
 
 
 def _rows(cells: Integers) -> Integers:

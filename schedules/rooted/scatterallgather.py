@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .. import trees
 from ..exchanges import ring
 from ..network import Network
-from ..phases import Grid, Phases
+from ..phases import GridPhase, Phases
 from ..schedule import INPUT, OUTPUT, Schedule
 from ..transfers import Rows, transfers
 from ..trees import Tree, ring_order
@@ -100,7 +100,7 @@ def _scatter(tree: Tree, cut: Integers) -> Rows:
     return transfers(tree.down[child], parent, child, (source, first), (OUTPUT, first), count)
 
 
-def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
+def _ring(tree: Tree, cut: Integers, order: Integers) -> GridPhase:
     """The allgather on a ring: each node sends its own share to the next node, then each share a step after it came.
 
     Shares that the next node already has from the scatter are not sent.
@@ -129,7 +129,7 @@ def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
     return replace(whole, steps=int(((before - share) % tree.size)[new].max(initial=-1)) + 1)
 
 
-def _handed_on(order: Integers, every: Integers, cut: Integers) -> Grid:
+def _handed_on(order: Integers, every: Integers, cut: Integers) -> GridPhase:
     """The transfers that pass shares on from each rank of the ring, one by one, along the ranks that it supplies.
 
     In step s, from 0, the i-th rank of the ring passes on share i - s (modulo their number): its own if s is 0, else
@@ -159,4 +159,4 @@ def _handed_on(order: Integers, every: Integers, cut: Integers) -> Grid:
     def near(rank: int) -> Integers:
         return np.flatnonzero(np.isin(behind, place[rank] + np.arange(2)))  # the rank, and the one to which it sends
 
-    return Grid(count + int(depth.max()) - 1, members=len(behind), make=make, near=near)
+    return GridPhase(count + int(depth.max()) - 1, members=len(behind), make=make, near=near)

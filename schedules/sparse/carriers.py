@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..neighbourhood import Edges
 from .rounds import most_rounds, route
 
-__all__ = ["DIRECT", "Terms", "carriers", "landings", "opens"]
+__all__ = ["DIRECT", "CarryingTerms", "carriers", "landings", "opens"]
 
 Integers = NDArray[np.int64]
 
@@ -19,7 +19,7 @@ DIRECT = -1  # stands for the carrier of an edge whose block goes from its sourc
 
 
 @dataclass(frozen=True)
-class Terms:
+class CarryingTerms:
     """The terms on which blocks are carried.
 
     :param limit: size in units above which a block goes directly, because copies would cost more than a start-up.
@@ -39,7 +39,7 @@ class Terms:
     inside: float = 0.7
 
 
-def carriers(out: Edges, group_of: Integers, members: Integers, terms: Terms, *, shares: bool) -> Integers:
+def carriers(out: Edges, group_of: Integers, members: Integers, terms: CarryingTerms, *, shares: bool) -> Integers:
     """The rank of a group that sends each outgoing block on to another group, or ``DIRECT``, shape (edges,).
 
     Each rank hands its blocks for a group to a carrier in its part of the members: itself, in parts of one, or one of
@@ -81,7 +81,7 @@ def carriers(out: Edges, group_of: Integers, members: Integers, terms: Terms, *,
     return chosen
 
 
-def landings(into: Edges, carrier: Integers, members: Integers, terms: Terms, *, shares: bool) -> Integers:
+def landings(into: Edges, carrier: Integers, members: Integers, terms: CarryingTerms, *, shares: bool) -> Integers:
     """The rank of a group that receives each bundle from another group, by incoming edge, shape (edges,).
 
     It is ``DIRECT`` for edges that are not carried.
@@ -126,7 +126,7 @@ class _Lots(NamedTuple):
     destination: Integers
 
 
-def _carried(lots: _Lots, part: int, members: int, terms: Terms) -> tuple[float, Integers]:
+def _carried(lots: _Lots, part: int, members: int, terms: CarryingTerms) -> tuple[float, Integers]:
     """The work of the busiest member in starts, and the index of each lot's carrier, if carriers are in its part.
 
     :param lots: what is carried.
@@ -151,7 +151,7 @@ def _carried(lots: _Lots, part: int, members: int, terms: Terms) -> tuple[float,
     return work, carrier
 
 
-def _busiest(lots: _Lots, carrier: Integers, bundle: Integers, members: int, terms: Terms) -> float:
+def _busiest(lots: _Lots, carrier: Integers, bundle: Integers, members: int, terms: CarryingTerms) -> float:
     """The work of the busiest member in starts.
 
     What a member receives from other groups and hands out there is assumed to be what it sends and what is handed out
@@ -182,7 +182,7 @@ def opens(*columns: Integers) -> NDArray[np.bool_]:
     return new
 
 
-def _bundles(label: Integers, weight: Integers, most: Integers, members: int, terms: Terms) -> Integers:
+def _bundles(label: Integers, weight: Integers, most: Integers, members: int, terms: CarryingTerms) -> Integers:
     """The bundle of each lot, numbered from 0, ascending.
 
     :param label: number of the lot's part of the members and group, ascending from 0, shape (lots,).
@@ -203,7 +203,7 @@ def _bundles(label: Integers, weight: Integers, most: Integers, members: int, te
 
 
 def _dealt(
-    bundle: Integers, owner: Integers, weight: Integers, apart: Integers, part: int, members: int, terms: Terms
+    bundle: Integers, owner: Integers, weight: Integers, apart: Integers, part: int, members: int, terms: CarryingTerms
 ) -> Integers:
     """The index of the member that gets each bundle: the largest first, each to the member with the least so far.
 

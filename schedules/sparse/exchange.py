@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..neighbourhood import Edges
 from ..schedule import INPUT, OUTPUT, SCRATCH
-from .carriers import DIRECT, Terms
-from .laying import IN_INPUT, NOTHING, Memory, Stage, joined, table
+from .carriers import DIRECT, CarryingTerms
+from .laying import IN_INPUT, NOTHING, ExchangeStage, Scratch, joined, table
 from .rounds import most_rounds, route
 
-__all__ = ["Blocks", "Exchange", "Known", "Stage", "edge_by_edge", "exchange_of"]
+__all__ = ["EdgeBlocks", "Exchange", "ExchangeStage", "Known", "edge_by_edge", "exchange_of"]
 
 Integers = NDArray[np.int64]
 
@@ -42,7 +42,7 @@ class Known:
     arriving: Integers
     landing: Integers
     shares: bool = False
-    terms: Terms = field(default_factory=Terms)
+    terms: CarryingTerms = field(default_factory=CarryingTerms)
 
     @cached_property
     def members(self) -> Integers:
@@ -81,7 +81,7 @@ class Known:
         return members[route(here, there, size, len(members), self.terms.near).at]
 
 
-class Blocks(NamedTuple):
+class EdgeBlocks(NamedTuple):
     """The blocks of a rank's input or output: first unit and number of units of each, by the number of its edge."""
 
     begin: Integers
@@ -117,10 +117,10 @@ class Exchange:
     in_capacity: Integers
     packing: tuple[Integers, Integers]
     unpacking: tuple[Integers, Integers]
-    middle: tuple[Stage, ...]
+    middle: tuple[ExchangeStage, ...]
     scratch: int
 
-    def stages(self, sent: Blocks, received: Blocks) -> list[Stage]:
+    def stages(self, sent: EdgeBlocks, received: EdgeBlocks) -> list[ExchangeStage]:
         """The stages for given memory: the direct messages, the stages of carried blocks, and the last copies.
 
         The direct messages may last as long as the other stages take together.
@@ -135,7 +135,7 @@ class Exchange:
         awaited = np.flatnonzero((arriving > self.in_capacity) & (into.source != self.rank))
         awaited = awaited[np.lexsort((into.number[awaited], into.source[awaited]))]
         own = np.flatnonzero((into.source == self.rank) & (arriving > 0))
-        first = Stage(
+        first = ExchangeStage(
             table(INPUT, sent.begin[into.number[own]], OUTPUT, received.begin[into.place[own]], arriving[own]),
             table(into.source[awaited], OUTPUT, received.begin[into.place[awaited]], arriving[awaited]),
             table(out.destination[direct], INPUT, sent.begin[out.number[direct]], leaving[direct]),
@@ -150,20 +150,20 @@ class Exchange:
         return [first, collect._replace(moves=joined(pack)), *rest, NOTHING._replace(moves=joined(unpack))]
 
     @property
-    def direct(self) -> Stage:
+    def direct(self) -> ExchangeStage:
         """The messages of blocks that are never carried, if blocks have the sizes of the plan."""
         return _along(self, self.out_capacity == 0, self.in_capacity == 0)
 
 
-def edge_by_edge(exchange: Exchange) -> Stage:
+def edge_by_edge(exchange: Exchange) -> ExchangeStage:
     """The messages of an exchange if no block were carried, and blocks have the sizes of its plan."""
     return _along(exchange, np.ones(len(exchange.out), dtype=bool), np.ones(len(exchange.into), dtype=bool))
 
 
-def _along(exchange: Exchange, leaves: NDArray[np.bool_], comes: NDArray[np.bool_]) -> Stage:
+def _along(exchange: Exchange, leaves: NDArray[np.bool_], comes: NDArray[np.bool_]) -> ExchangeStage:
     out = exchange.out.chosen(leaves & (exchange.out.destination != exchange.rank) & (exchange.out.size > 0))
     into = exchange.into.chosen(comes & (exchange.into.source != exchange.rank) & (exchange.into.size > 0))
-    return Stage(
+    return ExchangeStage(
         np.empty((0, 5), dtype=np.int64),
         table(into.source, OUTPUT, 0, into.size),
         table(out.destination, INPUT, 0, out.size),
@@ -179,7 +179,7 @@ def exchange_of(rank: int, known: Known, partner: Mapping[int, int]) -> Exchange
     Cost: sorts of the group's edges.
     """
     out, into = known.out, known.into
-    memory = Memory(rank, known.shares)
+    memory = Scratch(rank, known.shares)
     near_out, near_in = known.rides
     goes, comes = known.carrier != DIRECT, (known.arriving != DIRECT) | near_in
 
@@ -190,7 +190,7 @@ def exchange_of(rank: int, known: Known, partner: Mapping[int, int]) -> Exchange
     peer[carries] = [partner[group] for group in known.group_of[out.destination[carries]].tolist()]
     moves, sends = memory.send(out, carries, peer, held)
     held = np.full(len(into), IN_INPUT)
-    forward = Stage(moves, memory.receive(into, lands, known.arriving, held), sends)
+    forward = ExchangeStage(moves, memory.receive(into, lands, known.arriving, held), sends)
     start = np.where(near_in, into.source, known.landing)
     deliver = _rounds(memory, known, into, np.flatnonzero(comes), (start, into.destination), held)
 
@@ -210,8 +210,8 @@ def exchange_of(rank: int, known: Known, partner: Mapping[int, int]) -> Exchange
 
 
 def _rounds(
-    memory: Memory, known: Known, edges: Edges, index: Integers, ends: tuple[Integers, Integers], held: Integers
-) -> list[Stage]:
+    memory: Scratch, known: Known, edges: Edges, index: Integers, ends: tuple[Integers, Integers], held: Integers
+) -> list[ExchangeStage]:
     """The stages in which blocks move inside the group, on all ranks of all groups equally many.
 
     :param memory: scratch memory of the rank.

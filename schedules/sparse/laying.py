@@ -12,14 +12,14 @@ from ..neighbourhood import Edges
 from ..schedule import SCRATCH
 from .carriers import opens
 
-__all__ = ["IN_INPUT", "NOTHING", "Laid", "Memory", "Stage", "joined", "laid", "messages", "table"]
+__all__ = ["IN_INPUT", "NOTHING", "ExchangeStage", "Laid", "Scratch", "joined", "laid", "messages", "table"]
 
 Integers = NDArray[np.int64]
 
 IN_INPUT = -1  # stands for the place of a block that the rank has not copied from its input
 
 
-class Stage(NamedTuple):
+class ExchangeStage(NamedTuple):
     """A rank's work in one stage of an exchange: first its moves, then its messages.
 
     :ivar moves: buffer and first unit that each move reads, buffer and first unit that it writes, and its length, shape
@@ -33,7 +33,7 @@ class Stage(NamedTuple):
     sends: Integers
 
 
-NOTHING = Stage(np.empty((0, 5), dtype=np.int64), *(np.empty((0, 4), dtype=np.int64),) * 2)  # no work
+NOTHING = ExchangeStage(np.empty((0, 5), dtype=np.int64), *(np.empty((0, 4), dtype=np.int64),) * 2)  # no work
 
 
 class Laid(NamedTuple):
@@ -51,7 +51,7 @@ class Laid(NamedTuple):
     end: int
 
 
-class Memory:
+class Scratch:
     """The scratch memory of one rank, laid out while its part of an exchange is made.
 
     Blocks that leave together lie side by side, and so do blocks that arrive together, in the order of their sources
@@ -77,7 +77,7 @@ class Memory:
         order = np.argsort(number)
         return order[np.searchsorted(number, numbers, sorter=order)], to
 
-    def rounds(self, edges: Edges, index: Integers, at: Integers, held: Integers) -> list[Stage]:
+    def rounds(self, edges: Edges, index: Integers, at: Integers, held: Integers) -> list[ExchangeStage]:
         """The stages in which blocks move between ranks of the group.
 
         :param edges: all edges that the group knows.
@@ -91,7 +91,7 @@ class Memory:
             leaves, comes = ((one == self.rank) & (here != there) for one in (here, there))
             peer[index[leaves]], peer[index[comes]] = there[leaves], here[comes]
             moves, sends = self.send(edges, index[leaves], peer, held)
-            stages.append(Stage(moves, self.receive(edges, index[comes], peer, held), sends))
+            stages.append(ExchangeStage(moves, self.receive(edges, index[comes], peer, held), sends))
         return stages
 
     def send(self, edges: Edges, index: Integers, peer: Integers, held: Integers) -> tuple[Integers, Integers]:

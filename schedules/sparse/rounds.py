@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Routes", "most_rounds", "route"]
+__all__ = ["BlockRounds", "most_rounds", "route"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 RADICES = (4, 2)
 
 
-class Routes(NamedTuple):
+class BlockRounds(NamedTuple):
     """The members of a group that hold each block, round by round.
 
     :ivar at: index of the member that holds each block before each round and after the last, shape (rounds + 1,
@@ -34,7 +34,7 @@ class Routes(NamedTuple):
         return float(self.load.max(initial=0.0)) + len(self.at) - 1
 
 
-def route(begin: Integers, end: Integers, weight: Integers, members: int, near: float) -> Routes:
+def route(begin: Integers, end: Integers, weight: Integers, members: int, near: float) -> BlockRounds:
     """The cheapest routes of blocks inside a group, either direct or by the digits of their distance in a radix.
 
     In round w of radix r, a block moves on by the digit of r^w in its distance around the ring of members (Bruck et al.
@@ -60,7 +60,7 @@ def route(begin: Integers, end: Integers, weight: Integers, members: int, near: 
             moved = (end - begin) % ring // width % radix * width
             at.append(first + (at[-1] - first + moved) % ring)
             width *= radix
-        found.append(Routes(np.array(at), _load(at, weight, members, near)))
+        found.append(BlockRounds(np.array(at), _load(at, weight, members, near)))
     return min(found, key=lambda routes: routes.cost)
 
 

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from ..neighbourhood import Neighbourhood
 from ..schedule import COPY, Schedule
 from ..transfers import transfers
-from .carriers import DIRECT, Terms, carriers, landings
-from .exchange import Blocks, Exchange, Known, exchange_of
+from .carriers import DIRECT, CarryingTerms, carriers, landings
+from .exchange import EdgeBlocks, Exchange, Known, exchange_of
 
 __all__ = ["exchanges", "schedule_of"]
 
 Integers = NDArray[np.int64]
 
 
-def exchanges(graph: Neighbourhood, group_of: Integers, terms: Terms) -> list[Exchange]:
+def exchanges(graph: Neighbourhood, group_of: Integers, terms: CarryingTerms) -> list[Exchange]:
     """The part of each rank, made from the edges of the rank's own group, and from what other groups tell it.
 
     Other groups tell the carrier of each edge into the group, and the landing rank of each bundle out of it.
@@ -99,10 +99,10 @@ def _matched(sends: Integers, receives: Integers) -> Integers:
     return transfers(step, source, destination, (here, begin), (receives[:, 3], receives[:, 4]), length, COPY)
 
 
-def _blocks(which: NDArray[np.bool_], index: Integers, begin: Integers, size: Integers) -> Blocks:
+def _blocks(which: NDArray[np.bool_], index: Integers, begin: Integers, size: Integers) -> EdgeBlocks:
     """The blocks of one rank's buffer, by index of the edge."""
     order = np.flatnonzero(which)[np.argsort(index[which])]
-    return Blocks(begin[order], size[order])
+    return EdgeBlocks(begin[order], size[order])
 
 
 def _name(graph: Neighbourhood) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exchanges import Cube, checked_order, clustered, doubling, moves, ring, runs, starts, working
-from ..phases import Grid, Phases, sequence
+from ..phases import GridPhase, Phases, sequence
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import local_moves, shares, transfers
 from ..trees import leaders
@@ -149,7 +149,7 @@ def _double(cube: Cube, weight: Integers, buffer: Integers) -> Phases:
     return sequence(into, doubling(cube.heads, bounds, buffer))
 
 
-def _to_places(ranks: Integers, layout: Integers, share: Integers) -> Grid | Phases:
+def _to_places(ranks: Integers, layout: Integers, share: Integers) -> GridPhase | Phases:
     """A phase in which each given rank moves all shares from a layout to its output in rank order, if necessary."""
     if (working(layout) == OUTPUT).all():
         return ()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exchanges import checked_order
-from ..phases import Grid, sequence
+from ..phases import GridPhase, sequence
 from ..schedule import COPY, SCRATCH, Schedule
 
 __all__ = ["barrier_leaders"]
@@ -77,7 +77,7 @@ def _backwards(rows: Rows) -> Rows:
     return turned
 
 
-def _dissemination(members: Integers) -> Grid:
+def _dissemination(members: Integers) -> GridPhase:
     """The phase in which member i sends to member i + 2^k, modulo their number, in step k.
 
     :param members: ranks that take part, in the order of the dissemination.
@@ -93,4 +93,4 @@ def _dissemination(members: Integers) -> Grid:
         before = (own[:, None] - np.append(0, 1 << np.arange(steps))) % size
         return np.unique(before)
 
-    return Grid(steps, members=size, make=make, near=near)
+    return GridPhase(steps, members=size, make=make, near=near)

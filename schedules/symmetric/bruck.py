@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..phases import Grid, sequence
+from ..phases import GridPhase, sequence
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, shares, transfers
 
@@ -41,7 +41,7 @@ def allgather_bruck(size: int, *, blocks: int = 1, counts: ArrayLike | None = No
 
     phases = sequence(
         local_moves(0, ranks, (INPUT, 0), (SCRATCH, 0), share),
-        Grid(steps if share.any() else 0, members=size, make=send, near=near),
+        GridPhase(steps if share.any() else 0, members=size, make=send, near=near),
         np.concatenate(
             (
                 local_moves(0, ranks, (SCRATCH, 0), (OUTPUT, begin[ranks]), begin[size] - begin[ranks]),

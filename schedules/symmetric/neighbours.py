@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exchanges import starts
-from ..phases import Grid, sequence
+from ..phases import GridPhase, sequence
 from ..schedule import INPUT, OUTPUT, Schedule
 from ..transfers import Rows, local_moves, shares, transfers
 
@@ -45,7 +45,7 @@ def allgather_neighbours(size: int, *, blocks: int = 1, counts: ArrayLike | None
 
     phases = sequence(
         local_moves(0, ranks, (INPUT, 0), (OUTPUT, begin[:-1]), share),
-        Grid(half, members=size, make=make, near=near),
+        GridPhase(half, members=size, make=make, near=near),
     )
     given = None if counts is None else share
     return Schedule.from_phases("allgather", size, "neighbour exchange", phases, blocks=blocks, counts=given)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exchanges import Cube, checked_order, halving, moves, ring, runs, starts
-from ..phases import Grid, Phases, sequence
+from ..phases import GridPhase, Phases, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import local_moves, shares, transfers
 
@@ -88,7 +88,7 @@ def reduce_scatter_halving(
     return _schedule(size, "recursive halving", phases, blocks, counts)
 
 
-def _to_layout(ranks: Integers, buffer: int, layout: Integers, share: Integers, base: int = 0) -> Grid:
+def _to_layout(ranks: Integers, buffer: int, layout: Integers, share: Integers, base: int = 0) -> GridPhase:
     """A phase in which each given rank moves a whole vector from rank order to the order of a layout in its scratch."""
     here, there, count = runs(layout, share)
     return moves(ranks, buffer, base + there, SCRATCH, here, count)

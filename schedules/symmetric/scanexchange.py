@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..phases import Grid, sequence
+from ..phases import GridPhase, sequence
 from ..schedule import COPY, INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, transfers
 
@@ -48,7 +48,7 @@ def scan_exchange(size: int, *, inclusive: bool = True, blocks: int = 1) -> Sche
     own = [local_moves(0, ranks, (INPUT, 0), (SCRATCH, blocks), blocks)]
     if inclusive:
         own.append(local_moves(0, ranks, (INPUT, 0), (OUTPUT, 0), blocks))
-    exchange = Grid(2 * dimensions, members=size, make=make, near=near)
+    exchange = GridPhase(2 * dimensions, members=size, make=make, near=near)
     phases = sequence(np.concatenate(own), exchange)
     collective = "scan" if inclusive else "exscan"
     return Schedule.from_phases(collective, size, "recursive exchange", phases, blocks=blocks)

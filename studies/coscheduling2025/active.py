@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.machine.colocation.prediction.cells import LEAST, Prediction, expected_accuracy, next_cells, predict
+from topompi.machine.colocation.prediction.cells import LEAST, PredictedCells, expected_accuracy, next_cells, predict
 from topompi.machine.colocation.speedups.bands import classes
 from topompi.machine.colocation.speedups.matrix import Speedups
 
 __all__ = ["POLICIES", "Step", "curve", "in_random_order", "least_sure"]
 
 Cells = list[tuple[int, int]]
-Policy = Callable[[Speedups, Prediction, np.random.Generator], Cells]
+Policy = Callable[[Speedups, PredictedCells, np.random.Generator], Cells]
 
 
 class Step(NamedTuple):
@@ -32,7 +32,7 @@ class Step(NamedTuple):
     expected: float
 
 
-def least_sure(speedups: Speedups, prediction: Prediction, rng: np.random.Generator) -> Cells:
+def least_sure(speedups: Speedups, prediction: PredictedCells, rng: np.random.Generator) -> Cells:
     """Return the unknown cells in the order of ``next_cells``.
 
     :param speedups: the matrix so far.
@@ -42,7 +42,7 @@ def least_sure(speedups: Speedups, prediction: Prediction, rng: np.random.Genera
     return next_cells(speedups, prediction, speedups.ratio.size)
 
 
-def in_random_order(speedups: Speedups, prediction: Prediction | None, rng: np.random.Generator) -> Cells:
+def in_random_order(speedups: Speedups, prediction: PredictedCells | None, rng: np.random.Generator) -> Cells:
     """Return the unknown cells in random order.
 
     :param speedups: the matrix so far.

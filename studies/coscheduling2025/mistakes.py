@@ -20,7 +20,7 @@ from topompi.machine.interference import LinkSpeed
 from topompi.machine.interference.streams import demands_of, network_of
 from topompi.machine.jobs import Cluster, Outcome, Workload, simulate
 from topompi.machine.jobs.allocation import Allocator
-from topompi.machine.jobs.speed import Together
+from topompi.machine.jobs.speed import SpeedProduct
 from topompi.machine.jobs.study import interval
 
 from .matrices import aris
@@ -133,7 +133,7 @@ def topology(seeds: Sequence[int] = SEEDS, jobs: int | None = None) -> Iterator[
             given = log if whole else on_halves(log, table.programs, seed=seed, stretch=1 / table.slowest)
             if not whole:  # the processes of a node are on two, each of which sends half
                 given = given.with_columns(injection=demands_of(log, rate, seed).injection / 2)
-            speed = links if whole else Together(links, ColocatedSpeed(table))
+            speed = links if whole else SpeedProduct(links, ColocatedSpeed(table))
             machine = tree if whole else tree.with_slots(2)
             found.append(_figures(simulate(given, machine, "easy", allocator, speed), log))
         yield _row((name,), found)

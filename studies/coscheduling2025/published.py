@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.machine.colocation.rules.kinds import Kind
-from topompi.machine.colocation.rules.labels import Character
+from topompi.machine.colocation.rules.labels import Labels
 
 __all__ = ["ACCURACY", "MEASURED_NAMES", "NAS", "SPEC", "STATED", "Predicted"]
 
@@ -24,7 +24,7 @@ class Predicted(NamedTuple):
     :ivar letters: labels of each row: b, s or g per column.
     """
 
-    characters: tuple[Character, ...]
+    characters: tuple[Labels, ...]
     letters: tuple[str, ...]
 
     @property
@@ -41,7 +41,7 @@ class Predicted(NamedTuple):
 def _of(rows: str) -> Predicted:
     """Read a line per program: name, kind, rank by memory bandwidth, labels."""
     words = [line.split() for line in rows.strip().splitlines()]
-    made = tuple(Character(name, Kind(kind), float(rank)) for name, kind, rank, _ in words)
+    made = tuple(Labels(name, Kind(kind), float(rank)) for name, kind, rank, _ in words)
     return Predicted(made, tuple(row for *_, row in words))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topompi.machine.colocation.prediction.features import Pairs
+from topompi.machine.colocation.prediction.features import FeatureRows
 from topompi.machine.colocation.speedups.bands import CLASSES, GOOD
 
 __all__ = ["Score", "both_good", "frontier", "held_out", "score", "unseen"]
@@ -61,7 +61,7 @@ def unseen(rows: int, seed: int, share: float = 0.3) -> Mask:
     return mask
 
 
-def held_out(pairs: Pairs, group: Callable[[str], str]) -> Iterator[tuple[str, Mask, Mask]]:
+def held_out(pairs: FeatureRows, group: Callable[[str], str]) -> Iterator[tuple[str, Mask, Mask]]:
     """Yield the name, the training part and the test part of each group of programs that is held out.
 
     The test part has the rows in which a program of the group takes part, as program or as neighbour; the training part

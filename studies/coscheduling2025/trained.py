@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from topompi.machine.colocation.prediction.cells import predict
 from topompi.machine.colocation.prediction.classifiers import MODELS, Classifier, search
-from topompi.machine.colocation.prediction.features import Pairs, joined, pairs_of
+from topompi.machine.colocation.prediction.features import FeatureRows, joined, pairs_of
 from topompi.machine.colocation.profiles.system import Tag
 from topompi.machine.colocation.rules.kinds import Kind
-from topompi.machine.colocation.rules.labels import Character, labels
+from topompi.machine.colocation.rules.labels import Labels, labels
 from topompi.machine.colocation.speedups.matrix import Speedups
 
 from .published import NAS, SPEC, Predicted
@@ -59,7 +59,7 @@ def _suites() -> tuple[tuple[Predicted, Speedups], ...]:
     return tuple((one, measured(name)) for name, one in (("NAS", NAS), ("SPEC", SPEC)))
 
 
-def _ordered(published: Predicted) -> list[Character]:
+def _ordered(published: Predicted) -> list[Labels]:
     """Return the characters with their ranks by bandwidth on the scale from 0 to 1."""
     most = max(one.memory for one in published.characters)
     return [replace(one, memory=one.memory / most) for one in published.characters]
@@ -80,7 +80,7 @@ def implied_axes(published: Predicted) -> list[Tag]:
 
 
 @cache
-def rows(features: str) -> Pairs:
+def rows(features: str) -> FeatureRows:
     """Return the 169 rows of NAS, then the 49 of SPEC.
 
     :param features: name of a set of features.
@@ -179,7 +179,7 @@ def with_two_runs(seed: int) -> Score:
     return score(*(np.concatenate(one) for one in zip(*answers, strict=True)))
 
 
-def _runs(pairs: Pairs, name: str, rng: np.random.Generator) -> Iterator[tuple[str, str]]:
+def _runs(pairs: FeatureRows, name: str, rng: np.random.Generator) -> Iterator[tuple[str, str]]:
     """Yield two runs for each size of a benchmark, beside programs of its suite that are not of this benchmark."""
     for one in dict.fromkeys(pairs.program):
         if family(one) == name:

@@ -18,7 +18,7 @@ import numpy as np
 from topompi.machine.interference import Character, characterise, crossbar, levels_of
 from topompi.machine.interference.kernels import Kernel, make_kernel, trace_of
 from topompi.machine.interference.kernels.halo import Halo, Stencil3D, Stencil4D
-from topompi.machine.interference.kernels.kernel import Messages, Phase
+from topompi.machine.interference.kernels.kernel import Burst, Phase
 from topompi.machine.interference.kernels.pcg import PCG
 from topompi.machine.interference.placement import place
 from topompi.netsim import COMPUTE, Program
@@ -89,12 +89,12 @@ def sequence(name: str, ranks: int, steps: Iterable[tuple[float, Phase]], iterat
     return Program(np.arange(ranks), step=step, **rows, name=name)
 
 
-def to(target: np.ndarray, nbytes: float) -> Messages:
+def to(target: np.ndarray, nbytes: float) -> Burst:
     """A message from each rank r to ``target[r]``; none to itself."""
     source = np.arange(len(target))
     apart = source != target
     count = int(apart.sum())
-    return Messages(source[apart], target[apart], np.full(count, round(nbytes)), np.zeros(count, dtype=np.int64))
+    return Burst(source[apart], target[apart], np.full(count, round(nbytes)), np.zeros(count, dtype=np.int64))
 
 
 def ft(ranks: int, nbytes: float, compute: float, iterations: int) -> Program:
@@ -145,7 +145,7 @@ def bt(ranks: int, sizes: tuple[float, float, float], compute: float, iterations
         np.concatenate([getattr(one, key) for one in faces]) for key in ("source", "target", "nbytes")
     )
     tags = np.repeat(np.arange(len(faces)), [len(one.source) for one in faces])
-    together = Messages(source, target, nbytes, tags)
+    together = Burst(source, target, nbytes, tags)
     phases: list[Phase] = [together]
     for there, back in ways:
         phases += [to(there, sizes[1])] * (side - 1) + [to(back, sizes[2])] * (side - 1)

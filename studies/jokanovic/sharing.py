@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from topompi.machine.interference.network import SharedNetwork
 from topompi.machine.interference.placement import draws_of, place
-from topompi.machine.interference.replay import Outcome, replay
+from topompi.machine.interference.replay import ReplayTimes, replay
 from topompi.machine.jobs import Cluster
 from topompi.netsim import Program
 
@@ -61,7 +61,7 @@ def programs(jobs: Sequence[str], width: int, placement: str) -> list[Program]:
     return [replace(one, hosts=nodes[name], name=name) for name, one in made.items()]
 
 
-def outcomes(jobs: Sequence[str], width: int, placement: str, draws: int) -> list[Outcome]:
+def outcomes(jobs: Sequence[str], width: int, placement: str, draws: int) -> list[ReplayTimes]:
     """Replay a mix under each draw of a placement.
 
     :param jobs: application of each job.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.machine.interference.network import SharedNetwork, shared_network
-from topompi.machine.interference.replay import Outcome, replay
+from topompi.machine.interference.replay import ReplayTimes, replay
 from topompi.machine.interference.rivals import rivals
 from topompi.machine.jobs import Cluster, find_allocator
 from topompi.machine.jobs.allocation import Job
@@ -148,14 +148,14 @@ def _placements(where: Site, kernels: Sequence[str], policies: Sequence[str]) ->
             yield [kernel, policy, "the same" if same else "any", *_cells(found, where.jobs)]
 
 
-def _replayed(where: Site, jobs: Mapping[str, Nodes], kernel: str, policy: str, same: bool) -> Outcome:
+def _replayed(where: Site, jobs: Mapping[str, Nodes], kernel: str, policy: str, same: bool) -> ReplayTimes:
     """The outcome of a snapshot under a policy, on the nodes that its jobs had together or on any."""
     sizes, usable = {name: len(nodes) for name, nodes in jobs.items()}, np.concatenate(list(jobs.values()))
     nodes = jobs if policy == AS_THEY_WERE else allocate(where.cluster, sizes, policy, usable if same else None)
     return replay(where.network, programs(nodes, kernel))
 
 
-def _cells(found: Sequence[Outcome], jobs: Sequence[Mapping[str, Nodes]]) -> Iterator[str]:
+def _cells(found: Sequence[ReplayTimes], jobs: Sequence[Mapping[str, Nodes]]) -> Iterator[str]:
     placed, wanted = sum(len(one.names) for one in found), sum(map(len, jobs))
     ratio = np.concatenate([one.sharing / one.alone for one in found])
     grouped = sum(len(group) for one in found for group in one.groups if len(group) > 1)

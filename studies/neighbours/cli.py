@@ -18,12 +18,12 @@ from studies.tables import Table, show_many
 from topompi.mapping import CommunicationGraph
 from topompi.mapping.joined import Joining
 from topompi.mpi.communicator.remap.order import Aim, solve
-from topompi.mpi.prediction.neighbours import GAIN, Place, Prices, of_all
+from topompi.mpi.prediction.neighbours import GAIN, GroupPlace, Prices, of_all
 from topompi.mpi.prediction.predictor import Predictor
 from topompi.netsim import RECEIVE, SEND, Program
 from topompi.schedules import Network
 from topompi.schedules.neighbourhood import Neighbourhood
-from topompi.schedules.sparse.exchange import Exchange, Stage, edge_by_edge
+from topompi.schedules.sparse.exchange import Exchange, ExchangeStage, edge_by_edge
 from topompi.schedules.sparse.schedules import exchanges
 from topompi.topology import TopologyInterface, load_routes
 from topompi.views.network import network_of
@@ -79,9 +79,9 @@ class Job:
         return network_of(self.interface)
 
     @cached_property
-    def place(self) -> Place:
+    def place(self) -> GroupPlace:
         """The hosts of the ranks, as groups."""
-        return Place(self.network.rank_host, self.network.rank_host)
+        return GroupPlace(self.network.rank_host, self.network.rank_host)
 
     @cached_property
     def prices(self) -> Prices:
@@ -127,7 +127,7 @@ class Job:
         return Job(self.graph, [self.hosts[process] for process in np.argsort(solution.new_rank).tolist()])
 
 
-def program_of(stages: Sequence[Sequence[Stage]], host: Integers) -> Program:
+def program_of(stages: Sequence[Sequence[ExchangeStage]], host: Integers) -> Program:
     """The program of all ranks, whose direct messages last as long as the other stages take together.
 
     :param stages: the stages of each rank, of which the first has the direct messages.
@@ -167,7 +167,7 @@ def row_of(name: str, graph: Neighbourhood) -> tuple[list[str], list[float]]:
     return cells, [gains[at] for at in SUMMED]
 
 
-def _counts(sent: Sequence[Sequence[Sequence[Stage]]], host: Integers) -> Iterator[str]:
+def _counts(sent: Sequence[Sequence[Sequence[ExchangeStage]]], host: Integers) -> Iterator[str]:
     """Messages between hosts, and the most that one rank sends, of a message per edge and if blocks are carried.
 
     :param sent: the stages of each rank in both forms.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topompi.mpi.prediction.libraries import Question
+from topompi.mpi.prediction.libraries import CallShape
 from topompi.mpi.prediction.libraries.openmpi import OpenMPI
 
 from .algorithms import described
@@ -58,7 +58,7 @@ class Told:
 
 def _predicted(row: Row) -> tuple[str, str]:
     decision = OpenMPI((4, 1), "4.1").decide(
-        Question(METHODS[row.collective], _counted(row), np.arange(row.ranks), item=4)
+        CallShape(METHODS[row.collective], _counted(row), np.arange(row.ranks), item=4)
     )
     if decision is None:
         return "", ""

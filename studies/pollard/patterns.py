@@ -9,7 +9,7 @@ import numpy as np
 
 from topompi.machine.interference.kernels import trace_of
 from topompi.machine.interference.kernels.halo import Stencil4D
-from topompi.machine.interference.kernels.kernel import Alltoalls, Kernel, Messages, Phase, pairs_within
+from topompi.machine.interference.kernels.kernel import Alltoalls, Burst, Kernel, Phase, pairs_within
 from topompi.machine.interference.kernels.registry import balanced
 from topompi.machine.interference.traces import Trace
 from topompi.netsim import COMPUTE, SEND
@@ -77,13 +77,13 @@ class SubAlltoall(Kernel):
         if not self.at_once:
             return made
         source, target = np.concatenate([pairs_within(one.groups) for one in made], axis=1)
-        return (Messages(source, target, np.full(len(source), nbytes), np.zeros(len(source), dtype=np.int64)),)
+        return (Burst(source, target, np.full(len(source), nbytes), np.zeros(len(source), dtype=np.int64)),)
 
 
-def _both_ways(source: np.ndarray, target: np.ndarray, nbytes: int) -> Messages:
+def _both_ways(source: np.ndarray, target: np.ndarray, nbytes: int) -> Burst:
     ends = np.concatenate((source, target)), np.concatenate((target, source))
     count = len(ends[0])
-    return Messages(*ends, np.full(count, nbytes), np.zeros(count, dtype=np.int64))
+    return Burst(*ends, np.full(count, nbytes), np.zeros(count, dtype=np.int64))
 
 
 PATTERNS: dict[str, Callable[[tuple[int, ...], int], Kernel]] = {

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.machine.colocation.estimates.estimators import METHODS, estimate
-from topompi.machine.colocation.estimates.records import Groups, groups_of
+from topompi.machine.colocation.estimates.records import ProgressRates, groups_of
 
 from .jobmodel import Phase, Shutter, simulate
 
@@ -87,7 +87,7 @@ def applications(seed: int = 58) -> tuple[Application, ...]:
     return tuple(found)
 
 
-def literal(groups: Groups) -> float:
+def literal(groups: ProgressRates) -> float:
     """Return the source's algorithm 4 word for word: one window per region, no correction; 1 if no shutter passes."""
     terms = METHODS["filtered"](groups.only(groups.alone), DELTA, True)
     value = float(terms.value(terms.rows.sum(axis=1)))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from topompi.machine.colocation.estimates.records import Groups
+from topompi.machine.colocation.estimates.records import ProgressRates
 
 __all__ = ["groups_on_nodes"]
 
@@ -41,7 +41,7 @@ class _Job:
         return work
 
 
-def groups_on_nodes(speeds: Sequence[float], step: float, *, shutters: int = 400, seed: int = 0) -> list[Groups]:
+def groups_on_nodes(speeds: Sequence[float], step: float, *, shutters: int = 400, seed: int = 0) -> list[ProgressRates]:
     """Return the rates that the shutter of each node measures; the true performance is the least of the speeds.
 
     :param speeds: speed of the job's ranks on each node beside its partner, as a share of that alone.
@@ -58,5 +58,5 @@ def groups_on_nodes(speeds: Sequence[float], step: float, *, shutters: int = 400
         alone[node] = 1.0
         width = np.full(shutters, WINDOW)
         rates = [[job.run(width, now)[:, node] / WINDOW for _ in range(WINDOWS)] for now in (shared, alone, shared)]
-        found.append(Groups(np.array(rates).transpose(0, 2, 1)))
+        found.append(ProgressRates(np.array(rates).transpose(0, 2, 1)))
     return found

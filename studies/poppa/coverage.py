@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from studies.tables import Table, show_many
 from topompi.machine.colocation.estimates.estimators import METHODS, estimate
-from topompi.machine.colocation.estimates.records import Groups, groups_of
+from topompi.machine.colocation.estimates.records import ProgressRates, groups_of
 
 from .jobmodel import Phase, Shutter, simulate
 
@@ -66,7 +66,7 @@ class Score(NamedTuple):
     doubts: float
 
 
-def logs_of(cell: Cell, logs: int, seed: int = 0) -> tuple[list[Groups], Reals]:
+def logs_of(cell: Cell, logs: int, seed: int = 0) -> tuple[list[ProgressRates], Reals]:
     """Simulate independent logs of the job; return its rates in each, and its true performance while it was logged.
 
     :param cell: the case.
@@ -85,7 +85,7 @@ def logs_of(cell: Cell, logs: int, seed: int = 0) -> tuple[list[Groups], Reals]:
     return [groups.only(place == log) for log in range(logs)], found.by_node[:, 0]
 
 
-def score(groups: Sequence[Groups], truth: Reals, method: str) -> Score:
+def score(groups: Sequence[ProgressRates], truth: Reals, method: str) -> Score:
     """Return the figures of an estimator.
 
     :param groups: rates of the job, per log.

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
 from topompi.machine.colocation import groups_of, read_records
-from topompi.machine.colocation.estimates.records import REGIONS, Groups, Records
+from topompi.machine.colocation.estimates.records import REGIONS, ProgressRates, Records
 
 from .programs import Kernel, compiled, started
 
@@ -75,7 +75,7 @@ class Result:
     beside: str
     ratios: Reals
     alone: Reals
-    groups: Groups
+    groups: ProgressRates
     daemon: float
 
 

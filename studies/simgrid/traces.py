@@ -10,7 +10,7 @@ from pathlib import Path
 
 from topompi.inputs.writing import open_output, write_text
 from topompi.schedules import Schedule
-from topompi.schedules.exports.goal import Line, Timeline
+from topompi.schedules.exports.goal import MessageEnd, Timeline
 
 __all__ = ["BYTE", "write_traces"]
 
@@ -47,7 +47,7 @@ def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *
 
 def _actions(timeline: Timeline, rank: int) -> Iterator[str]:
     """The lines of a rank's trace, without the rank's number in front."""
-    in_flight: list[tuple[Line, ...]] = []
+    in_flight: list[tuple[MessageEnd, ...]] = []
     yield "init"
     for step in timeline.of_rank(rank):
         if timeline.window and len(in_flight) == timeline.window:
@@ -59,13 +59,13 @@ def _actions(timeline: Timeline, rank: int) -> Iterator[str]:
     yield "finalize"
 
 
-def _post(line: Line) -> str:
+def _post(line: MessageEnd) -> str:
     if line.nbytes > MOST_BYTES:
         raise ValueError(f"expecting messages below 2 GiB, got {line.nbytes} bytes in step {line.step}")
     return f"{'isend' if line.sends else 'irecv'} {line.peer} {line.step} {line.nbytes} {BYTE}"
 
 
-def _waits(rank: int, lines: tuple[Line, ...]) -> Iterator[str]:
+def _waits(rank: int, lines: tuple[MessageEnd, ...]) -> Iterator[str]:
     # One wait per message, because waitall would also wait for the steps that may stay in flight.
     for line in lines:
         source, destination = (rank, line.peer) if line.sends else (line.peer, rank)

@@ -19,7 +19,7 @@ from osu_like_bench.emulate.slurm import EmulatedSlurm, SlurmOptions
 from topompi.errors import BenchmarkError
 from topompi.machine.jobs import Cluster
 from topompi.machine.slurm.setup import partition_lines
-from topompi.machine.slurm.view import Policy
+from topompi.machine.slurm.view import BridgeRules
 from topompi.topology.sources import load_routes
 from topompi.views.cluster import cluster_of
 
@@ -62,7 +62,7 @@ class Bench(EmulatedSlurm):
     """
 
     def __init__(self, network: Emulated, work: Path) -> None:
-        partitions = partition_lines(Policy(), {"MaxTime": "5"}).replace("Default=YES", "").splitlines()
+        partitions = partition_lines(BridgeRules(), {"MaxTime": "5"}).replace("Default=YES", "").splitlines()
         completed = f"JobCompLoc={network.state.path}/slurm/completed"
         lines = (*partitions, *_LINES, completed)
         super().__init__(network, SlurmOptions(scheduler="sched/backfill", minutes=5, lines=lines))

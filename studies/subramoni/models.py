@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from osu_like_bench.kernels.orders import Order
+from osu_like_bench.kernels.orders import RankOrder
 from osu_like_bench.simulate import Background, FlowArena
 from osu_like_bench.simulate.kernelstudy import KernelStudy
 from topompi.machine.interference.kernels.kernel import Kernel
@@ -95,7 +95,7 @@ def of_kernel(
     :param ours: name of our variant.
     :param system: system whose latencies and rates replace unknown ones of the fabric.
     """
-    orders: dict[str, Order] = {}
+    orders: dict[str, RankOrder] = {}
 
     def times(nbytes: int, arena: FlowArena) -> tuple[Timed, Timed]:
         study = KernelStudy(arena, kernel, interface, orders)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from osu_like_bench.simulate.kernelstudy import GIVEN
-from topompi.machine.interference.kernels.kernel import Messages, Phase
+from topompi.machine.interference.kernels.kernel import Burst, Phase
 from topompi.machine.interference.kernels.pcg import PCG
 from topompi.mapping import CommunicationGraph
 from topompi.topology import TopologyInterface
@@ -45,20 +45,20 @@ class Multigrid(PCG):
     @cached_property
     def graph(self) -> CommunicationGraph:
         """The sum of the grids' halos, marked as a grid for mappers that recognise grids."""
-        halos = [one for one in self.phases(1 << 2 * LEVELS) if isinstance(one, Messages)]
+        halos = [one for one in self.phases(1 << 2 * LEVELS) if isinstance(one, Burst)]
         ends = [np.concatenate([getattr(one, name) for one in halos]) for name in ("source", "target", "nbytes")]
         found = CommunicationGraph.from_arrays(self.ranks, *ends)
         columns = (found.offsets, found.targets, found.volume, found.messages)
         return CommunicationGraph(self.ranks, *columns, self.grid, (self.periodic,) * len(self.grid))
 
-    def _coarse(self, level: int, nbytes: int) -> Messages:
+    def _coarse(self, level: int, nbytes: int) -> Burst:
         """Return the halo of the processes whose coordinates are multiples of 2^level."""
         stride = 1 << level
         coarse = PCG(tuple(-(-extent // stride) for extent in self.grid), self.periodic)
         place = np.stack(np.unravel_index(np.arange(coarse.ranks), coarse.grid)) * stride
         rank = np.ravel_multi_index(tuple(place), self.grid)
         halo = coarse.halo(nbytes)
-        return Messages(rank[halo.source], rank[halo.target], halo.nbytes, halo.tag)
+        return Burst(rank[halo.source], rank[halo.target], halo.nbytes, halo.tag)
 
 
 def draw(full: bool) -> Figure:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from osu_like_bench.options import Options, message_sizes, parse_bytes, parse_tail
 from osu_like_bench.patterns import contribution, contribution_sum, pattern
-from osu_like_bench.record import Facts, Record, Result
+from osu_like_bench.record import Circumstances, Record, SizeResult
 from osu_like_bench.statistics import compare
 from tests.support import examples
 from topompi.errors import BenchmarkError
@@ -151,7 +151,7 @@ def test_unpaired_times_are_refused() -> None:
 texts = st.text(max_size=8)
 times = st.floats(0, 10)
 results = st.builds(
-    Result,
+    SizeResult,
     size=st.integers(0, 2**30),
     side=texts,
     average=times,
@@ -169,8 +169,8 @@ def wholes(kind: type) -> dict[str, st.SearchStrategy[int]]:
 
 
 facts = st.builds(
-    Facts,
-    **wholes(Facts),
+    Circumstances,
+    **wholes(Circumstances),
     versions=st.dictionaries(texts, texts, max_size=3),
     nodes=names,
     hosts=names,

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osu_like_bench.compare import ComparisonTable, Series, compare_records, main
+from osu_like_bench.compare import ComparisonTable, SideTimes, compare_records, main
 from osu_like_bench.options import Options
-from osu_like_bench.record import Facts, Record, Result
+from osu_like_bench.record import Circumstances, Record, SizeResult
 from osu_like_bench.statistics import LEAST_TIMES, compare_runs, summary
 from tests.support import examples
 from topompi.errors import BenchmarkError
 
 SIZES = (1, 1024, 65536)
-FACTS = Facts(
+FACTS = Circumstances(
     mpi="Open MPI 5.0.11",
     versions={"mpi": "Open MPI v5.0.11", "topompi": "0.1.0"},
     ranks=4,
@@ -47,7 +47,7 @@ def made(seed: int, factors: dict[int, float] | None = None, sides: tuple[str, .
     """A record whose median at a size is its factor times one microsecond."""
     factors = dict.fromkeys(SIZES, 1.0) if factors is None else factors
     results = tuple(
-        Result(size, side, 1.0, 1.0, 1.0, None, times(97 * seed + 7 * i + j, factor * (1 + j)))
+        SizeResult(size, side, 1.0, 1.0, 1.0, None, times(97 * seed + 7 * i + j, factor * (1 + j)))
         for i, (size, factor) in enumerate(factors.items())
         for j, side in enumerate(sides)
     )
@@ -55,7 +55,7 @@ def made(seed: int, factors: dict[int, float] | None = None, sides: tuple[str, .
 
 
 def table(first: Record, second: Record, across: bool = False) -> ComparisonTable:
-    chosen = [Series.choose(name, record, "topompi") for name, record in (("A", first), ("B", second))]
+    chosen = [SideTimes.choose(name, record, "topompi") for name, record in (("A", first), ("B", second))]
     return compare_records(*chosen, across=across)
 
 
@@ -174,10 +174,10 @@ def test_comparisons_are_the_same_each_time() -> None:
 
 
 def test_unstable_few_and_wrong_results_are_named_with_their_record() -> None:
-    wild = Result(1, "topompi", 1.0, 1.0, 1.0, True, times(5, sigma=2, count=50))
-    few = Result(2, "topompi", 1.0, 1.0, 1.0, True, times(6, count=LEAST_TIMES - 1, sigma=0.01))
-    wrong = Result(4, "topompi", 1.0, 1.0, 1.0, False, times(7))
-    good = [Result(size, "topompi", 1.0, 1.0, 1.0, None, times(size)) for size in (1, 2, 4)]
+    wild = SizeResult(1, "topompi", 1.0, 1.0, 1.0, True, times(5, sigma=2, count=50))
+    few = SizeResult(2, "topompi", 1.0, 1.0, 1.0, True, times(6, count=LEAST_TIMES - 1, sigma=0.01))
+    wrong = SizeResult(4, "topompi", 1.0, 1.0, 1.0, False, times(7))
+    good = [SizeResult(size, "topompi", 1.0, 1.0, 1.0, None, times(size)) for size in (1, 2, 4)]
     found = table(replace(made(1), results=(wild, few, wrong)), replace(made(1), results=tuple(good)))
     words = [re.match(r"(\w+): A: .* (\d+) bytes", note) for note in found.notes]
     assert [(match[1], match[2]) for match in words if match] == [("Unstable", "1"), ("Few", "2"), ("Fail", "4")]

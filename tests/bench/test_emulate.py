@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osu_like_bench.emulate import Rates, emulated_fabric, emulated_routes
+from osu_like_bench.emulate import LinkRates, emulated_fabric, emulated_routes
 from osu_like_bench.emulate.agent import HEAD, agent_path, write_agent
 from osu_like_bench.emulate.launch import Launch, command_line, coordinates, leaf_cyclic, program, rank_hosts
 from osu_like_bench.emulate.monitor import Usage
@@ -72,7 +72,7 @@ def test_parallel_cables_are_one_link_of_the_summed_rate():
 
 
 def test_rates_of_levels_and_hosts_are_those_asked_for():
-    rates = Rates.parse("80M", "40M,20M", "h0-h2=10M,h[0004-0005]=5M")
+    rates = LinkRates.parse("80M", "40M,20M", "h0-h2=10M,h[0004-0005]=5M")
     found = rates_of(emulated_fabric("2x2x2", rates))
     assert [found[f"h000{host}", f"L1/{host // 2}"] for host in range(8)] == [10, 10, 10, 80, 5, 5, 80, 80]
     assert found["L1/3", "L2/1"] == found["L2/1", "L1/3"] == 40
@@ -80,7 +80,7 @@ def test_rates_of_levels_and_hosts_are_those_asked_for():
 
 
 def test_a_saved_fabric_is_emulated_as_it_is(tmp_path):
-    fabric = emulated_fabric("3,1,2", Rates.parse(hosts="h0=5M"))
+    fabric = emulated_fabric("3,1,2", LinkRates.parse(hosts="h0=5M"))
     (tmp_path / "fabric.json").write_text(fabricjson.write(fabric))
     assert rates_of(emulated_fabric(str(tmp_path / "fabric.json"))) == rates_of(fabric)
 
@@ -142,7 +142,7 @@ def test_rates_that_cannot_be_are_refused(text):
 @pytest.mark.parametrize("text", ["h0", "h0-h9=10M", "x3=10M", "h0=", "=1M", "h1=1M,,"])
 def test_rates_of_hosts_that_cannot_be_are_refused(text):
     with pytest.raises(SourceError, match="--host-rates"):
-        emulated_fabric("2x2", Rates.parse(hosts=text))
+        emulated_fabric("2x2", LinkRates.parse(hosts=text))
 
 
 # --- placement and command lines ---

@@ -22,7 +22,7 @@ from studies.subramoni.solvers import Multigrid
 from tests.support import examples
 from topompi.errors import BenchmarkError
 from topompi.machine.interference.kernels.halo import Halo, Stencil3D, Stencil4D
-from topompi.machine.interference.kernels.kernel import Alltoalls, Messages, Sums
+from topompi.machine.interference.kernels.kernel import Alltoalls, Burst, Sums
 from topompi.machine.interference.kernels.pcg import PCG
 from topompi.machine.interference.kernels.registry import balanced
 from topompi.machine.interference.kernels.transposes import FFT3D, P3DFFT
@@ -96,7 +96,7 @@ def test_a_transform_exchanges_whole_pencils_in_rows_and_columns_there_and_back(
 
 def test_an_iteration_of_cg_is_a_halo_and_two_sums_of_a_double():
     halo, one, other = PCG((2, 3, 4)).phases(100)
-    assert isinstance(halo, Messages)
+    assert isinstance(halo, Burst)
     assert halo.nbytes.sum() == 100 * len(neighbours((2, 3, 4), False))
     assert one is other
     assert one == Sums(8)
@@ -217,7 +217,7 @@ def test_a_coarser_grid_has_every_other_process():
     assert (place % 2 == 0).all()
     assert len(coarse.source) == len(neighbours((2, 2, 1), False))
     assert (coarse.nbytes == 16).all()
-    assert [type(phase) for phase in kernel.phases(64)] == [Messages] * 3 + [Sums] * 2
+    assert [type(phase) for phase in kernel.phases(64)] == [Burst] * 3 + [Sums] * 2
     assert kernel.graph.volume.sum() == sum(int(phase.nbytes.sum()) for phase in kernel.phases(64)[:3])
 
 
@@ -309,7 +309,7 @@ def test_what_a_generator_refuses_is_a_reason_and_no_crash(monkeypatch):
 
 
 def test_phases_of_unlike_kinds_know_their_buffers():
-    assert Messages(*(np.array(one) for one in ([0, 1], [1, 0], [3, 5], [0, 0]))).footprint() == 8
+    assert Burst(*(np.array(one) for one in ([0, 1], [1, 0], [3, 5], [0, 0]))).footprint() == 8
     assert Alltoalls("rows", np.arange(6).reshape(2, 3), 10).footprint() == 60
     assert PCG((2, 1, 1)).footprint(10) == 20 + 2 * 16
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from osu_like_bench.compare import Series, compare_records
+from osu_like_bench.compare import SideTimes, compare_records
 from osu_like_bench.compare import main as compare
 from osu_like_bench.record import Record
 from osu_like_bench.simulate import Background, Failure, FlowArena
@@ -289,7 +289,7 @@ def test_simulated_and_measured_times_are_not_compared_nor_unlike_backgrounds(tm
     first = Record.from_json(record(tmp_path))
     for change, words in (({"arena": "mpirun"}, "arena"), ({"about": {"background": "alltoall:8"}}, "background")):
         second = Record.from_json(record(tmp_path, **change))
-        chosen = [Series.choose(name, one, "shift") for name, one in (("A", first), ("B", second))]
+        chosen = [SideTimes.choose(name, one, "shift") for name, one in (("A", first), ("B", second))]
         with pytest.raises(BenchmarkError, match=words):
             compare_records(*chosen)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from topompi.errors import SourceError
 from topompi.inputs.hostlist import expand
 from topompi.machine.slurm.controller import Move
-from topompi.machine.slurm.snapshot import SlurmJob, Snapshot
+from topompi.machine.slurm.snapshot import SlurmJob, SlurmSnapshot
 
 __all__ = ["FakeSlurm"]
 
@@ -38,7 +38,7 @@ class FakeSlurm:
         self.jobs[job.id] = replace(job, submit=self.now)
         self.runs[job.id] = run
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> SlurmSnapshot:
         """Return the present state."""
         self._may_fail("squeue")
         busy = self.busy
@@ -47,7 +47,7 @@ class FakeSlurm:
             for host in self.hosts
         }
         members = {name: frozenset(self.hosts) for name in self.up}
-        return Snapshot(self.now, tuple(self.jobs.values()), states, dict(self.up), members)
+        return SlurmSnapshot(self.now, tuple(self.jobs.values()), states, dict(self.up), members)
 
     def apply(self, moves: Sequence[Move]) -> list[str]:
         """Carry out moves, as scontrol would; return a complaint per job that is not there or runs."""

@@ -20,7 +20,7 @@ from tests.support import ROOT
 from topompi.inputs.hostlist import expand
 from topompi.machine.jobs.isolation import check
 from topompi.machine.slurm.setup import guard, partition_lines
-from topompi.machine.slurm.view import Policy
+from topompi.machine.slurm.view import BridgeRules
 from topompi.topology.sources import load_routes
 from topompi.views.cluster import cluster_of
 
@@ -86,7 +86,7 @@ def bridged():
         patch.setenv("TOPOMPI_EMULATE_STATE", folder)
         patch.setenv("PYTHONPATH", str(ROOT))
         with Emulated("4x4") as network:
-            own = partition_lines(Policy(), {"MaxTime": "5"}).replace("Default=YES", "").splitlines()
+            own = partition_lines(BridgeRules(), {"MaxTime": "5"}).replace("Default=YES", "").splitlines()
             log = f"JobCompLoc={network.state.path}/slurm/completed"
             lines = (
                 *own,
@@ -104,7 +104,7 @@ def bridged():
 
 
 def _guard(cluster):
-    (cluster.folder / "job_submit.lua").write_text(guard(Policy()))
+    (cluster.folder / "job_submit.lua").write_text(guard(BridgeRules()))
 
 
 def test_two_hundred_jobs_run_apart_while_everything_around_them_fails(bridged):

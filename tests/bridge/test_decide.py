@@ -9,7 +9,7 @@ from tests.bridge.fake import FakeSlurm
 from tests.support import examples
 from topompi.machine.jobs import Cluster, Workload, simulate
 from topompi.machine.jobs.now import node_names
-from topompi.machine.slurm.bridge import Planner, Policy
+from topompi.machine.slurm.bridge import BridgeRules, Planner
 from topompi.machine.slurm.snapshot import SlurmJob
 from topompi.topology.sources import load_routes
 from topompi.views.cluster import cluster_of
@@ -79,6 +79,6 @@ CASES += [("isolated", "no-overtaking"), ("first", "conservative"), ("disjoint",
 def test_the_bridge_starts_the_simulators_jobs_on_its_nodes_whenever_it_is_restarted(
     name, queue, workload, seed, cluster
 ):
-    policy, rng = Policy(allocator=name, queue=queue), np.random.default_rng(seed)
+    policy, rng = BridgeRules(allocator=name, queue=queue), np.random.default_rng(seed)
     renew = iter(lambda: bool(rng.random() < 0.4), None)
     assert of_bridge(workload, cluster, policy, renew) == of_simulator(workload, cluster, policy)

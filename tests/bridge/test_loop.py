@@ -10,7 +10,7 @@ import pytest
 from tests.bridge.fake import FakeSlurm
 from topompi.errors import SettingError, SourceError
 from topompi.machine.jobs import AllocationError, Cluster
-from topompi.machine.slurm.bridge import Planner, Policy
+from topompi.machine.slurm.bridge import BridgeRules, Planner
 from topompi.machine.slurm.live import Renewal
 from topompi.machine.slurm.loop import Bridge, Pace
 from topompi.machine.slurm.mark import Mark
@@ -26,7 +26,7 @@ def slurm():
 
 
 def bridge_of(slurm, allocator="first", **pace):
-    return Bridge(slurm, Planner(CLUSTER, Policy(allocator=allocator)), Pace(seconds=0.01, **pace))
+    return Bridge(slurm, Planner(CLUSTER, BridgeRules(allocator=allocator)), Pace(seconds=0.01, **pace))
 
 
 def door(number, size, **fields):
@@ -108,11 +108,11 @@ def test_missing_partitions_are_named(slurm):
 @pytest.mark.parametrize("name", ["counts", "shared"])
 def test_policies_that_name_no_whole_nodes_are_refused(name):
     with pytest.raises(AllocationError, match="names whole nodes"):
-        Planner(CLUSTER, Policy(allocator=name))
+        Planner(CLUSTER, BridgeRules(allocator=name))
 
 
 def test_routes_are_renewed_and_the_old_ones_stay_if_that_fails(slurm, caplog):
-    planners = iter([None, SourceError("no such file"), Planner(CLUSTER, Policy(allocator="bestfit"))])
+    planners = iter([None, SourceError("no such file"), Planner(CLUSTER, BridgeRules(allocator="bestfit"))])
 
     def renewed():
         planner = next(planners)
@@ -121,7 +121,7 @@ def test_routes_are_renewed_and_the_old_ones_stay_if_that_fails(slurm, caplog):
         return planner
 
     slurm.submit(door("1", 2), 60)
-    bridge = Bridge(slurm, Planner(CLUSTER, Policy(allocator="first")), renewed=renewed)
+    bridge = Bridge(slurm, Planner(CLUSTER, BridgeRules(allocator="first")), renewed=renewed)
     for _ in range(3):
         bridge.make_pass()
     assert bridge.counters.renewals == 1
@@ -151,7 +151,7 @@ def test_counters_and_numbers_are_text_for_prometheus(slurm):
 )
 def test_jobs_with_wishes_of_their_own_are_left_to_slurm(slurm, fields, reason):
     slurm.submit(door("1", 2, **fields), 60)
-    (move,) = Planner(CLUSTER, Policy()).decide(slurm.snapshot()).moves
+    (move,) = Planner(CLUSTER, BridgeRules()).decide(slurm.snapshot()).moves
     assert (move.partition, move.mark.left, move.hosts) == ("all", reason, None)
 
 
@@ -172,30 +172,30 @@ def moved(now, reason="None", ago=0, **mark):
 )
 def test_jobs_that_do_not_start_on_their_nodes_are_pulled_back(slurm, reason, ago, tries, until):
     slurm.submit(moved(slurm.now, reason, ago), 60)
-    (move,) = Planner(CLUSTER, Policy()).decide(slurm.snapshot()).moves
+    (move,) = Planner(CLUSTER, BridgeRules()).decide(slurm.snapshot()).moves
     assert (move.partition, move.hosts, move.release) == ("door", "", reason == "BadConstraints")
     assert move.mark == Mark(tries=tries, until=slurm.now + until if until else 0)
     slurm.jobs["1"] = moved(slurm.now, reason, ago - 2 if ago == 3 else 9)
-    assert not Planner(CLUSTER, Policy()).decide(slurm.snapshot()).moves
+    assert not Planner(CLUSTER, BridgeRules()).decide(slurm.snapshot()).moves
 
 
 def test_a_job_that_did_not_start_three_times_is_left_to_slurm(slurm):
     slurm.submit(moved(slurm.now, "Resources", 10, tries=2), 60)
-    (move,) = Planner(CLUSTER, Policy()).decide(slurm.snapshot()).moves
+    (move,) = Planner(CLUSTER, BridgeRules()).decide(slurm.snapshot()).moves
     assert (move.partition, move.hosts, move.mark.left) == ("all", "", "tries")
 
 
 def test_a_job_that_was_given_nodes_holds_them(slurm):
     slurm.submit(moved(slurm.now), 60)
     slurm.submit(door("2", 15), 60)
-    decision = Planner(CLUSTER, Policy(allocator="first")).decide(slurm.snapshot())
+    decision = Planner(CLUSTER, BridgeRules(allocator="first")).decide(slurm.snapshot())
     assert not decision.moves
     assert decision.waiting == 1
 
 
 def test_a_job_that_waits_for_a_limit_is_not_tried_before_its_time(slurm):
     slurm.submit(door("1", 2, mark=Mark(until=slurm.now + 5)), 60)
-    planner = Planner(CLUSTER, Policy())
+    planner = Planner(CLUSTER, BridgeRules())
     assert not planner.decide(slurm.snapshot()).moves
     slurm.now += 5
     assert planner.decide(slurm.snapshot()).moves[0].partition == "run"
@@ -204,7 +204,7 @@ def test_a_job_that_waits_for_a_limit_is_not_tried_before_its_time(slurm):
 def test_the_throttle_of_an_array_is_kept(slurm):
     for task in range(6):
         slurm.submit(door(f"5_{task}", 1, array="5", throttle=2), 10)
-    planner = Planner(CLUSTER, Policy(allocator="first"))
+    planner = Planner(CLUSTER, BridgeRules(allocator="first"))
     slurm.apply(planner.decide(slurm.snapshot()).moves)
     slurm.up["door"] = False
     slurm.schedule()
@@ -218,7 +218,7 @@ def test_drained_nodes_take_no_job_and_do_not_stop_others(slurm):
     slurm.closed = {"n0", "n1"}
     slurm.submit(door("1", 16), 60)
     slurm.submit(door("2", 2), 60)
-    (move,) = Planner(CLUSTER, Policy(allocator="first")).decide(slurm.snapshot()).moves
+    (move,) = Planner(CLUSTER, BridgeRules(allocator="first")).decide(slurm.snapshot()).moves
     assert (move.job, move.hosts) == ("2", "n[2-3]")
 
 
@@ -226,16 +226,18 @@ def test_a_waiting_job_of_slurms_own_keeps_its_place_in_the_order(slurm):
     slurm.submit(door("1", 10, partition="run", state="RUNNING", hosts=tuple(HOSTS[:10]), start=slurm.now), 60)
     slurm.submit(door("2", 12, partition="all", reason="Resources", priority=9), 60)
     slurm.submit(door("3", 6, limit=600), 60)
-    assert not Planner(CLUSTER, Policy(allocator="first")).decide(slurm.snapshot()).moves  # 3 would delay 2
+    assert not Planner(CLUSTER, BridgeRules(allocator="first")).decide(slurm.snapshot()).moves  # 3 would delay 2
     slurm.jobs["3"] = replace(slurm.jobs["3"], limit=30)
-    assert [move.job for move in Planner(CLUSTER, Policy(allocator="first")).decide(slurm.snapshot()).moves] == ["3"]
+    assert [move.job for move in Planner(CLUSTER, BridgeRules(allocator="first")).decide(slurm.snapshot()).moves] == [
+        "3"
+    ]
 
 
 def test_a_job_of_slurms_own_that_needs_particular_nodes_does_not_starve(slurm):
     """Enough nodes are free for it, but it needs others: the bridge stops to start jobs until it runs."""
     slurm.submit(door("1", 2, partition="all", reason="Resources", priority=9), 60)
     slurm.submit(door("2", 2), 60)
-    planner = Planner(CLUSTER, Policy(allocator="first", starving=60))
+    planner = Planner(CLUSTER, BridgeRules(allocator="first", starving=60))
     assert [move.job for move in planner.decide(slurm.snapshot()).moves] == ["2"]
     slurm.now += 61
     assert not planner.decide(slurm.snapshot()).moves
@@ -245,7 +247,7 @@ def test_jobs_of_slurms_own_that_break_the_isolation_are_reported(slurm):
     spread = {"partition": "all", "state": "RUNNING", "start": slurm.now}
     slurm.submit(door("1", 4, hosts=("n0", "n4", "n8", "n12"), **spread), 60)
     slurm.submit(door("2", 2, hosts=("n1", "n5"), **{**spread, "partition": "run"}, mark=Mark(moved=1)), 60)
-    decision = Planner(CLUSTER, Policy()).decide(slurm.snapshot())
+    decision = Planner(CLUSTER, BridgeRules()).decide(slurm.snapshot())
     assert (decision.shared, decision.broken, decision.ours) == ((("1", "2"),), 0, 1)
 
 

@@ -30,7 +30,7 @@ from topompi.machine.slurm.page.holdings import Holdings, Site, colours_of
 from topompi.machine.slurm.page.live import LivePage, last_lines
 from topompi.machine.slurm.page.whole import NO_LOG, page, sections
 from topompi.machine.slurm.page.words import reason_words, span_words
-from topompi.machine.slurm.snapshot import SlurmJob, Snapshot
+from topompi.machine.slurm.snapshot import SlurmJob, SlurmSnapshot
 from topompi.topology import load
 from topompi.views.picture.cells import JOB_COLOURS, MARKED
 
@@ -100,7 +100,7 @@ def waiting(number, partition="door", reason="PartitionDown", **more):
 
 
 def state(*jobs, states=None, up=None):
-    return Snapshot(NOW, jobs, IDLE | (states or {}), UP if up is None else up)
+    return SlurmSnapshot(NOW, jobs, IDLE | (states or {}), UP if up is None else up)
 
 
 def section(name, snapshot, log=None, **more):
@@ -184,7 +184,7 @@ def test_drained_and_down_nodes_are_crossed_out_and_listed_with_the_jobs_on_them
 def test_nodes_that_only_one_of_fabric_and_slurm_has_are_told():
     known = {host: IDLE[host] for host in HOSTS[1:]}
     elsewhere = SlurmJob("9", "all", "RUNNING", hosts=("x1", HOSTS[2]), start=NOW, user="ann")
-    snapshot = Snapshot(NOW, (elsewhere, SlurmJob("8", "all", "RUNNING", hosts=("x2",))), known, UP)
+    snapshot = SlurmSnapshot(NOW, (elsewhere, SlurmJob("8", "all", "RUNNING", hosts=("x2",))), known, UP)
     text = page(snapshot, SITE)
     assert "Nodes outside of this fabric are held by 2 jobs: 9, 8." in text
     assert ["no node of Slurm", "1", HOSTS[0], ""] in Seen(text).rows
@@ -318,7 +318,7 @@ def busy_site(site, size=7):
         for at in range(len(site.names) // size)
     ]  # fmt: skip
     queue = [waiting(10_000 + at, priority=at + 1) for at in range(5_000)]
-    return Snapshot(NOW, (*jobs, *queue), {name: frozenset({"allocated"}) for name in site.names}, UP)
+    return SlurmSnapshot(NOW, (*jobs, *queue), {name: frozenset({"allocated"}) for name in site.names}, UP)
 
 
 def test_a_page_of_1296_nodes_is_below_a_megabyte():
@@ -355,7 +355,7 @@ class Changing:
 def test_the_picture_is_drawn_anew_only_if_jobs_or_closed_nodes_changed(monkeypatch):
     drawn, picture = [], Holdings.picture
     monkeypatch.setattr(Holdings, "picture", lambda self: drawn.append(1) or picture(self))
-    first, later = state(running(1, [0])), Snapshot(NOW + 9, state(running(1, [0]), waiting(2)).jobs, IDLE, UP)
+    first, later = state(running(1, [0])), SlurmSnapshot(NOW + 9, state(running(1, [0]), waiting(2)).jobs, IDLE, UP)
     closed = state(running(1, [0]), states={HOSTS[8]: frozenset({"drained"})})
     live = LivePage(Changing(first, first, later, closed, state(running(2, [0]))), SITE, every=0)
     digests = [json.loads(live.answers["/data"]()[1])["picture"] for _ in range(5)]

@@ -11,7 +11,7 @@ from tests.browser import chromium
 from topompi.errors import SourceError
 from topompi.machine.daemon.pages import served
 from topompi.machine.slurm.page.live import LivePage
-from topompi.machine.slurm.snapshot import SlurmJob, Snapshot
+from topompi.machine.slurm.snapshot import SlurmJob, SlurmSnapshot
 
 # A reader's zoom, drag and scroll, each before the refreshes, and all that is seen after them.
 READER = """<script>
@@ -67,7 +67,7 @@ def many(site, first):
     ]
     queue = [waiting(100 + at, priority=99 - at) for at in range(60)]
     idle = {name: frozenset({"idle"}) for name in names}
-    return Snapshot(NOW, (*jobs, *queue), idle, UP), Snapshot(NOW + 5, (*jobs[1:], *queue), idle, UP)
+    return SlurmSnapshot(NOW, (*jobs, *queue), idle, UP), SlurmSnapshot(NOW + 5, (*jobs[1:], *queue), idle, UP)
 
 
 @pytest.mark.parametrize("site", [SITE, LARGE], ids=["16 nodes", "1296 nodes"])
@@ -108,7 +108,7 @@ def test_the_page_tells_since_when_its_own_server_does_not_answer(tmp_path):
 
 
 def test_a_page_that_was_written_once_asks_nobody(tmp_path):
-    live = LivePage(lambda: Snapshot(NOW, (), IDLE, UP), SITE)
+    live = LivePage(lambda: SlurmSnapshot(NOW, (), IDLE, UP), SITE)
     (tmp_path / "page.html").write_text(live.text(every=0))
     done = chromium(tmp_path, "--dump-dom", (tmp_path / "page.html").as_uri())
     assert "CONSOLE" not in done.stderr

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from topompi.machine.slurm.setup import guard, partition_lines, service, steps
-from topompi.machine.slurm.view import Policy
+from topompi.machine.slurm.view import BridgeRules
 
-RULES = Policy(door="wait", run="placed", usual="batch")
+RULES = BridgeRules(door="wait", run="placed", usual="batch")
 
 
 def test_the_partitions_have_the_limits_of_the_usual_one_and_a_higher_tier_for_placed_jobs():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.mpi.execution.plan import ARRIVED, Part, compile_part
+from topompi.mpi.execution.plan import ARRIVED, PlanPart, compile_part
 from topompi.schedules import ALGORITHMS, make
 from topompi.schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH
 from topompi.topology import TopologyInterface, load
@@ -24,7 +24,7 @@ def parts(schedule):
     for rank in range(schedule.size):
         mine = schedule.of_rank(rank)
         precedes = np.ones(len(mine), dtype=bool)
-        yield Part(rank, rows[mine], precedes, schedule.blocks, schedule.independent, schedule.window)
+        yield PlanPart(rank, rows[mine], precedes, schedule.blocks, schedule.independent, schedule.window)
 
 
 @st.composite
@@ -173,7 +173,7 @@ def row(step, source, destination, here, begin, there, to, count, operation=0):
 
 def part_of_rows(rank, *rows, blocks=1, independent=False, window=1):
     table = np.array(rows, dtype=np.int64).reshape(-1, 9)
-    return Part(rank, table, np.ones(len(table), dtype=bool), blocks, independent, window)
+    return PlanPart(rank, table, np.ones(len(table), dtype=bool), blocks, independent, window)
 
 
 def test_transfers_that_go_on_at_both_ends_are_one_message():

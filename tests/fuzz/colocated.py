@@ -14,14 +14,14 @@ from topompi.cli.slurm.select import _idle_nodes
 from topompi.inputs import in_words
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.estimates.records import groups_of, read_records
-from topompi.machine.colocation.measuring.plan import Program
+from topompi.machine.colocation.measuring.plan import MeasuredProgram
 from topompi.machine.colocation.prices.accounts import Ledger
 from topompi.machine.colocation.prices.reports import to_csv, to_html, to_json
 from topompi.machine.colocation.profiles.files import read_system
 from topompi.machine.colocation.profiles.perf import EVENTS
 from topompi.machine.colocation.speedups.files import read_speedups, write_speedups
 from topompi.machine.interference.traces.reading import read_trace
-from topompi.machine.shutter.wanted import Wanted
+from topompi.machine.shutter.wanted import JobTargets
 from topompi.machine.slurm.page.events import events
 from topompi.machine.slurm.page.live import last_lines
 from topompi.mpi.profile import Profile, read_profile, write_profile
@@ -69,7 +69,7 @@ def any_file(path: Path) -> None:
 
 
 def journal(path: Path) -> None:
-    _runs_so_far(path, [Program("a", ("true",))], [[0], [1]])
+    _runs_so_far(path, [MeasuredProgram("a", ("true",))], [[0], [1]])
 
 
 _LOG = '{"format": "topompi shutter log", "version": 1}\n'
@@ -95,7 +95,7 @@ _SIMGRID = "0 init\n1 init\n0 alltoall 4 4\n1 alltoall 4 4\n0 send 1 0 8\n1 recv
 READERS: dict[str, Callable[[Path], object]] = {
     "ledger": ledger,
     "runs": lambda path: _runs(path, 4, None),
-    "jobs of the shutter": lambda path: Wanted([], path)(),
+    "jobs of the shutter": lambda path: JobTargets([], path)(),
     "records": records,
     "speed-ups": speedups,
     "system": read_system,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from osu_like_bench.compare import Series, _read, compare_records
+from osu_like_bench.compare import SideTimes, _read, compare_records
 from osu_like_bench.emulate import records
 from tests.fuzz import colocated
 from topompi.cli.terminal import console
@@ -28,7 +28,7 @@ from topompi.mapping.machine import Machine
 from topompi.mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from topompi.mapping.readers import read_graph
 from topompi.mpi.execution.specs import Needs
-from topompi.mpi.selection.memory import Memory
+from topompi.mpi.selection.memory import VerdictFile
 from topompi.mpi.selection.rules import Rules
 from topompi.mpi.tuning.ompi_rules import of_records
 from topompi.mpi.tuning.record import TuneRecord
@@ -157,7 +157,7 @@ def schedule(path: Path) -> None:
 
 
 def memory(path: Path) -> None:
-    memory = Memory(job(), path.parent)
+    memory = VerdictFile(job(), path.parent)
     path.rename(memory.path)
     memory.recall(("Allreduce", 1024, Needs(order=True)))
     assert isinstance(memory.read(), dict)
@@ -178,7 +178,7 @@ def tune_record(path: Path) -> None:
 
 def bench_record(path: Path) -> None:
     record = _read(path)
-    series = Series.choose(str(path), record, "topompi")
+    series = SideTimes.choose(str(path), record, "topompi")
     table = compare_records(series, series)
     assert table.to_json()
     assert list(table.lines())

@@ -24,7 +24,7 @@ from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
 from topompi.mapping.rankfiles import WRITERS, write_mapping
 from topompi.mpi.selection.judging import Verdict
-from topompi.mpi.selection.memory import Memory
+from topompi.mpi.selection.memory import VerdictFile
 from topompi.mpi.selection.rules import Rules
 from topompi.schedules import make
 from topompi.schedules.exports.jsonio import to_json
@@ -262,7 +262,7 @@ def _maps() -> list[tuple[str, bytes]]:
 
 
 def _others() -> list[tuple[str, bytes]]:
-    memory = Memory(job(), Path("/nowhere"))
+    memory = VerdictFile(job(), Path("/nowhere"))
     verdict = asdict(Verdict("ring", 1.5, 1e-5, "ring", 2))
     kept = {"format": "topompi decisions", "version": 1, "about": {}, "decisions": {"Allreduce 1024": verdict}}
     assert memory.read() == {}

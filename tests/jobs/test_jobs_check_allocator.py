@@ -9,8 +9,8 @@ import pytest
 
 from topompi.machine.jobs import ALLOCATORS, AllocationError, WorkloadError, check_allocator, find_allocator, simulate
 from topompi.machine.jobs.allocation import Job, Occupancy, Placement, SlotOccupancy
-from topompi.machine.jobs.allocation.oblivious import Counts, First
-from topompi.machine.jobs.allocation.shared import Shared
+from topompi.machine.jobs.allocation.oblivious import CountingAllocator, First
+from topompi.machine.jobs.allocation.shared import SharingAllocator
 
 SLOW = {"exact": 40, "disjoint": 120}
 
@@ -125,14 +125,14 @@ class Lists(First):
         return None if found is None else found.nodes
 
 
-class Names(Counts):
+class Names(CountingAllocator):
     name = "names"
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
         return First().place(job, state)
 
 
-class Slots(Shared):
+class Slots(SharingAllocator):
     """The allocator of slots, with one fault that a function adds to its placements."""
 
     name = "faulty"
@@ -156,7 +156,7 @@ def on_slots(change: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.nda
     return Slots(changed)
 
 
-class Intruder(Shared):
+class Intruder(SharingAllocator):
     """Gives whole nodes to jobs that share, which all other jobs may then share."""
 
     name = "intruder"
@@ -219,7 +219,7 @@ def test_a_counterexample_is_small_and_the_same_for_one_seed():
     assert "are closed; no job runs; job" in str(refused.value)
 
 
-class Pairs(Shared):
+class Pairs(SharingAllocator):
     name = "pairs"
     heeds = ("slots", "shared", "program")
 

@@ -28,7 +28,7 @@ from topompi.machine.jobs import (
     simulate,
 )
 from topompi.machine.jobs.allocation import Job, Occupancy, Placement, SlotOccupancy, requests_of
-from topompi.machine.jobs.allocation.shared import Shared
+from topompi.machine.jobs.allocation.shared import SharingAllocator
 from topompi.machine.jobs.exports import to_json, write_jobs
 from topompi.machine.jobs.metrics import average_hops, figures, fragmentation, utilisation
 
@@ -226,7 +226,7 @@ def test_an_allocator_is_told_of_the_columns_that_it_heeds_and_jobs_of_one_kind_
     assert whole.of_job(1) == Job(1, 1)
 
 
-class Forgetful(Shared):
+class Forgetful(SharingAllocator):
     """The allocator of slots, which finds nothing for a job of 6 slots once the first job has ended."""
 
     name = "forgetful"

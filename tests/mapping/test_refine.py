@@ -11,7 +11,7 @@ from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
 from topompi.mapping.graph import CommunicationGraph, Undirected
 from topompi.mapping.machine import Machine
 from topompi.mapping.mappers import cooling, portfolio
-from topompi.mapping.mappers.annealing import Schedule, anneal
+from topompi.mapping.mappers.annealing import CoolingSchedule, anneal
 from topompi.mapping.mappers.blocks import _parts_stay, on_blocks
 from topompi.mapping.mappers.busiest import relieve
 from topompi.mapping.mappers.cooling import cool
@@ -79,7 +79,7 @@ def test_descent_ends_where_no_swap_saves(seed: int) -> None:
 def test_kicks_and_annealing_never_end_worse(seed: int) -> None:
     for search in (
         *(lambda state, n=n: kick(state, 1, np.random.default_rng((seed, n))) for n in range(8)),
-        lambda state: anneal(state, Schedule(5000, 0.05), np.random.default_rng(seed)),
+        lambda state: anneal(state, CoolingSchedule(5000, 0.05), np.random.default_rng(seed)),
     ):
         graph, machine, state = case(seed)
         descend(state, 1e-6)
@@ -121,7 +121,7 @@ def test_annealing_ends_with_its_swaps() -> None:
     _, _, state = case(1)
     swapped, swap = [], state.swap
     state.swap = lambda r, s: (swapped.append((r, s)), swap(r, s))[1]  # type: ignore[method-assign] # to count
-    anneal(state, Schedule(25600, 0.5, swaps=40), np.random.default_rng(0))
+    anneal(state, CoolingSchedule(25600, 0.5, swaps=40), np.random.default_rng(0))
     assert 0 < len(swapped) <= 40 + 256
 
 

@@ -18,7 +18,7 @@ from topompi.mapping.mapping import Mapping
 from topompi.mapping.rankfiles import read_mapping
 from topompi.mapping.search import Search
 from topompi.topology import Report, load_routes
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 from topompi.topology.sources import automatic, slurm_addresses
 
 FABRIC = "XGFT(2; 2,2; 1,2)"  # 2 leaf switches of 2 hosts h0000 ...
@@ -176,7 +176,7 @@ def test_the_topology_is_that_of_auto_where_none_is_named(run, halo, tmp_path):
 
 
 def test_a_service_comes_first_and_is_asked_for_the_nodes_of_the_job(run, halo):
-    with running(Store(lambda: load_routes(FABRIC))) as (_, address):
+    with running(RouteStore(lambda: load_routes(FABRIC))) as (_, address):
         done = run(halo, TOPOMPI_SERVER=str(address), **JOB)
     assert "across leaf switches 7,200 -> 0" in done.err
     assert done.err.endswith(f"topology: auto: {address}\n")

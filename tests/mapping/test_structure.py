@@ -16,7 +16,7 @@ from topompi.mapping.machine import Machine
 from topompi.mapping.mappers.branches import branches
 from topompi.mapping.mappers.cartesian import cartesian
 from topompi.mapping.mappers.folds import folded
-from topompi.mapping.mappers.grids import Grid, coordinates_of, grid_of_strides
+from topompi.mapping.mappers.grids import RankGrid, coordinates_of, grid_of_strides
 from topompi.mapping.mappers.portfolio import best
 from topompi.mapping.mappers.strips import on_strips
 from topompi.mapping.mapping import Mapping, MappingError
@@ -39,7 +39,7 @@ def assert_fits(found: Mapping, machine: Machine) -> None:
     assert len(np.unique(found.slot_of_rank)) == found.size
 
 
-def product_of(grid: Grid, graph: CommunicationGraph) -> nx.Graph:
+def product_of(grid: RankGrid, graph: CommunicationGraph) -> nx.Graph:
     """The product of paths and rings with the grid's extents; a ring where the graph joins both ends."""
     made = nx.empty_graph(1)
     for dimension, extent in enumerate(grid.extents):
@@ -140,7 +140,7 @@ def test_starts_respect_capacities(dims: list[int], slots: list[int], seed: int)
     levels = [[number // 4 for number in range(len(slots))], [number // 2 for number in range(len(slots))]]
     machine, graph = Machine.tree(None, slots, levels, [9, 5, 3, 1]), CommunicationGraph.cartesian(dims)
     place = np.stack(np.unravel_index(np.arange(size), dims), axis=1)
-    assert_fits(on_strips(graph, machine, Grid(tuple(dims), place)), machine)
+    assert_fits(on_strips(graph, machine, RankGrid(tuple(dims), place)), machine)
     assert_fits(cartesian(graph, machine), machine)
     if size > 1:
         tree = nx.random_labeled_tree(size, seed=seed)

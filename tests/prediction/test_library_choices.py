@@ -7,9 +7,9 @@ import pytest
 
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.network import burst_of
-from osu_like_bench.emulate.spec import Rates, emulated_routes
+from osu_like_bench.emulate.spec import LinkRates, emulated_routes
 from topompi.mpi.execution.specs import CALLS
-from topompi.mpi.prediction.libraries import Question
+from topompi.mpi.prediction.libraries import CallShape
 from topompi.mpi.prediction.libraries.openmpi import OpenMPI
 from topompi.mpi.prediction.libraries.openmpi.fixed import fixed_decision
 from topompi.mpi.prediction.libraries.openmpi.forced import NUMBERS, forced
@@ -32,7 +32,7 @@ def predictor(ppn=1):
 def test_no_other_algorithm_is_predicted_to_be_clearly_faster_than_the_choice(method, ppn):
     one = predictor(ppn)
     for found in choices(one, method, (65536, 1 << 20)):
-        question = Question(method, found.nbytes, np.asarray(one.interface.rank_host))
+        question = CallShape(method, found.nbytes, np.asarray(one.interface.rank_host))
         rivals = [one.decided(forced(question, number), found.nbytes, 0) for number in NUMBERS[method]]
         rivals.append(one.decided(tuned(question), found.nbytes, 0))
         assert found.seconds <= 1.1 * min(rivals) + 1e-12
@@ -53,7 +53,7 @@ def test_short_calls_are_left_to_the_component():
 )
 def test_an_algorithm_of_two_calls_runs_by_their_rules(method, number, parts):
     """At 4 : 1 a pipeline up and one down is faster than a ring, and by default there is none."""
-    routes = emulated_routes("4x4", Rates.parse("100M", "100M"))
+    routes = emulated_routes("4x4", LinkRates.parse("100M", "100M"))
     one = Predictor(TopologyInterface.place(list(routes.fabric.hosts), routes), OpenMPI((5, 0), "5.0"))
     (found,) = choices(one, method, (1 << 20,))
     sizes = [1 << 20 if part != "Scatter" else 1 << 16 for part in parts]
@@ -62,11 +62,11 @@ def test_an_algorithm_of_two_calls_runs_by_their_rules(method, number, parts):
     by_two = sum(part.seconds for part in inner)
     assert found.number == number
     assert found.seconds == pytest.approx(by_two)
-    assert one.decided(forced(Question(method, 1 << 20, np.arange(16)), number), 1 << 20, 0) > 1.5 * by_two
+    assert one.decided(forced(CallShape(method, 1 << 20, np.arange(16)), number), 1 << 20, 0) > 1.5 * by_two
 
 
 def test_a_call_inside_another_stays_with_han_if_it_has_no_rule():
-    routes = emulated_routes("2x4", Rates.parse("100M", "200M"))
+    routes = emulated_routes("2x4", LinkRates.parse("100M", "200M"))
     hosts, rate = rank_hosts(routes.fabric, ppn=2, order="random:1"), 100e6 / 8
     model = replace(Model.of_rate(rate), burst=burst_of(rate))
     one = Predictor(TopologyInterface.place(hosts, routes), OpenMPI((5, 0), "5.0"), model=model)
@@ -84,7 +84,7 @@ def test_what_the_component_chooses_can_be_forced():
     seen = 0
     for method in METHODS:
         for nbytes in SIZES:
-            question, of_block = Question(method, nbytes, host), method == "Reduce_scatter_block"
+            question, of_block = CallShape(method, nbytes, host), method == "Reduce_scatter_block"
             word = fixed_decision(method, 16, nbytes // 16 if of_block else nbytes)
             number = next((number for number, name in NUMBERS[method].items() if name == word), None)
             if number is not None:
@@ -106,7 +106,7 @@ def test_segments_pass_the_ranks_in_their_order_whatever_their_hosts(method):
     routes = load_routes("xgft:4,2;1,2")
     hosts = [routes.fabric.hosts[at] for at in (0, 5, 3, 0, 5, 3)]
     one = Predictor(TopologyInterface.place(hosts, routes), OpenMPI((5, 0), "5.0"))
-    question = Question(method, 65536, np.asarray(one.interface.rank_host))
+    question = CallShape(method, 65536, np.asarray(one.interface.rank_host))
     rows = forced(question, 3, 8192).schedule(one.blind_network).rows()
     ends = {(int(source), int(target)) for source, target in rows[:, 1:3] if source != target}
     chain = {(rank, rank + 1) for rank in range(5)}

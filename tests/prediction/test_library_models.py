@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.schedules.test_registry import placed
 from tests.support import examples
-from topompi.mpi.prediction.libraries import Question, model_of
+from topompi.mpi.prediction.libraries import CallShape, model_of
 from topompi.mpi.prediction.libraries.openmpi import hosts as openmpi_hosts
 from topompi.mpi.prediction.libraries.openmpi.fixed import COMMUTATIVE, ORDERED, fixed_decision
 from topompi.schedules import check
@@ -52,15 +52,15 @@ def test_parameters_that_change_no_decision_leave_it_known():
 )
 def test_every_decision_is_a_schedule_that_does_what_mpi_defines(method, ranks, nbytes, commutative, item):
     network = placed("XGFT(1; 24; 1)", range(ranks), [1] * ranks)
-    decision = model_of(OPEN_MPI, {}).decide(Question(method, nbytes, network.rank_host, commutative, item))
+    decision = model_of(OPEN_MPI, {}).decide(CallShape(method, nbytes, network.rank_host, commutative, item))
     check(decision.schedule(network))
     assert decision.says.startswith(("tuned: ", "basic: "))
 
 
 def test_a_call_of_one_rank_and_an_unknown_one_have_no_decision():
     model = model_of(OPEN_MPI, {})
-    assert model.decide(Question("Bcast", 8, np.zeros(1, dtype=int))) is None
-    assert model.decide(Question("Barrier", 0, np.zeros(4, dtype=int))) is None
+    assert model.decide(CallShape("Bcast", 8, np.zeros(1, dtype=int))) is None
+    assert model.decide(CallShape("Barrier", 0, np.zeros(4, dtype=int))) is None
 
 
 @pytest.mark.parametrize("table", [*COMMUTATIVE.values(), *ORDERED.values()])
@@ -87,7 +87,7 @@ def test_decisions_over_hosts_are_schedules_that_do_what_mpi_defines(method, hos
     """However ranks are placed: in order, in turns, or unevenly."""
     rank_host = np.unique(hosts, return_inverse=True)[1]
     network = replace(placed("XGFT(1; 24; 1)", range(len(hosts)), [1] * len(hosts)), rank_host=rank_host)
-    decision = model_of(OPEN_MPI, {}).decide(Question(method, nbytes, rank_host, commutative, 8))
+    decision = model_of(OPEN_MPI, {}).decide(CallShape(method, nbytes, rank_host, commutative, 8))
     rooted = decision.collective in ROOTED
     check(decision.schedule(network, root % len(hosts) if rooted else 0))
 
@@ -96,7 +96,7 @@ def test_several_ranks_on_several_hosts_bring_in_the_component_that_knows_hosts(
     placements = {"one host": [0] * 6, "one rank a host": list(range(6)), "even": [0, 1, 2] * 2, "uneven": [0, 1, 1]}
     for version, component in ((OPEN_MPI, "han"), ("Open MPI v4.1.6, package: x", "tuned")):
         says = {
-            name: model_of(version, {}).decide(Question("Bcast", 8, np.array(hosts))).says.partition(":")[0]
+            name: model_of(version, {}).decide(CallShape("Bcast", 8, np.array(hosts))).says.partition(":")[0]
             for name, hosts in placements.items()
         }
         assert says == {**dict.fromkeys(placements, "tuned"), "even": component}
@@ -112,7 +112,7 @@ def test_what_all_hosts_do_in_a_segment_is_made_at_once(method, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(openmpi_hosts, "inside", lambda *given: made.append(given) or inside(*given))
             network = placed("XGFT(1; 24; 1)", range(hosts), [2] * hosts)
-            check(model_of(OPEN_MPI, {}).decide(Question(method, 1 << 18, network.rank_host)).schedule(network))
+            check(model_of(OPEN_MPI, {}).decide(CallShape(method, 1 << 18, network.rank_host)).schedule(network))
         return len(made)
 
     assert 4 <= tables(24) <= tables(6)

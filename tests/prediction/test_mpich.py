@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.networks import job
 from tests.support import examples
 from topompi.mpi.execution.specs import CALLS
-from topompi.mpi.prediction.libraries import Question, model_of
+from topompi.mpi.prediction.libraries import CallShape, model_of
 from topompi.mpi.prediction.libraries.mpich import MPICH, TABLES
 from topompi.schedules import check
 
@@ -30,7 +30,7 @@ def test_schedules_do_what_mpi_defines_for_every_size_root_and_placement(method,
     hosts = data.draw(st.sampled_from([list(range(ranks)), [rank % 3 for rank in range(ranks)]]))
     nbytes = data.draw(st.sampled_from([8, 200, 256, 264, 2048, 4096, 12288, 12296, 2**17, 2**20, 2**23]))
     commutes = data.draw(st.booleans())
-    question = Question(method, nbytes, np.array(hosts), commutes, item=8)
+    question = CallShape(method, nbytes, np.array(hosts), commutes, item=8)
     decision = MPICH().decide(question)
     if decision is None:
         return
@@ -66,7 +66,7 @@ def test_schedules_do_what_mpi_defines_for_every_size_root_and_placement(method,
     ],
 )
 def test_the_algorithm_changes_where_mpichs_tables_say(method, nbytes, ranks, algorithm):
-    decision = MPICH().decide(Question(method, nbytes, np.arange(ranks), item=8))
+    decision = MPICH().decide(CallShape(method, nbytes, np.arange(ranks), item=8))
     assert decision is not None
     assert decision.algorithm == algorithm
 

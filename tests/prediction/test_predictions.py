@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from benchmarks.predictions import cells_in, emulated_model, read
-from osu_like_bench.emulate import Rates, emulated_routes
+from osu_like_bench.emulate import LinkRates, emulated_routes
 from tests.networks import routes
 from tests.support import ROOT
 from topompi.mpi.execution.specs import NATIVE
-from topompi.mpi.prediction.neighbours import GAIN, Place, Prices, of_all
+from topompi.mpi.prediction.neighbours import GAIN, GroupPlace, Prices, of_all
 from topompi.mpi.prediction.predictor import Predictor
 from topompi.mpi.prediction.untuned import UNREACHABLE, candidates, predict
 from topompi.mpi.selection.advisor import Advisor
@@ -152,10 +152,10 @@ def stencil(face, edge, corner):
     ids=["coarse level", "512 B", "4 KiB", "64 KiB"],
 )
 def test_calls_are_carried_if_that_was_measured_to_gain(wanted, gains, uplinks):
-    routes = emulated_routes("4x2", Rates.parse("100M", uplinks))
+    routes = emulated_routes("4x2", LinkRates.parse("100M", uplinks))
     interface = TopologyInterface.place([routes.fabric.hosts[rank // 2] for rank in range(16)], routes)
     host = interface.rank_host.astype(np.int64)
-    place, prices = Place(host, host), Prices.of(Predictor(interface))
+    place, prices = GroupPlace(host, host), Prices.of(Predictor(interface))
     source, destination = np.nonzero(wanted)
     graph = Neighbourhood.from_edges(16, source, destination, wanted[source, destination])
     library, carried = of_all(exchanges(graph, host, prices.terms(place)), place, prices)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.probe import leaves_of
 from benchmarks.probe_model import MEETING, ModelNetwork
-from osu_like_bench.emulate import Rates as LinkRates
+from osu_like_bench.emulate import LinkRates as LinkRates
 from osu_like_bench.emulate import emulated_fabric
 from tests.support import examples
 from topompi.mpi.probe import Probed, ProbeError, find_levels, measure_rates, search

@@ -21,12 +21,12 @@ from topompi.mpi.profile import Profile, ProfileError, read_profile, write_profi
 from topompi.mpi.profile.analysis import GRANULARITIES, by_hops, by_level, contract, link_loads, units_of
 from topompi.mpi.profile.colours import PALETTES, colours_of
 from topompi.mpi.profile.command import kept_command
-from topompi.mpi.profile.counting import Counters, asked
+from topompi.mpi.profile.counting import TrafficCounters, asked
 from topompi.mpi.profile.export import EXPORTS, export
 from topompi.mpi.profile.file import part_of
 from topompi.mpi.profile.monitored import read_monitored
 from topompi.mpi.profile.pictures import draw_comparison, heat
-from topompi.mpi.profile.recording import KINDS, Call, RankRows, View
+from topompi.mpi.profile.recording import KINDS, Call, ProfileView, RankRows
 from topompi.mpi.profile.summary import summarise
 from topompi.topology import TopologyInterface, load
 
@@ -44,7 +44,7 @@ def profiles(draw, missing=True):
         for rank in sorted(ranks)
     ]
     hosts = draw(st.sampled_from([(), tuple(f"h{rank}" for rank in range(size))]))
-    view = View(draw(st.sampled_from(["", *GRANULARITIES])), draw(st.sampled_from(["", "bytes", "messages"])))
+    view = ProfileView(draw(st.sampled_from(["", *GRANULARITIES])), draw(st.sampled_from(["", "bytes", "messages"])))
     return Profile(size, "by hand", draw(st.text(max_size=9)), draw(st.floats(0, 1e6)), hosts, of_rank, view=view)
 
 
@@ -274,7 +274,7 @@ def test_the_seconds_of_a_command_and_those_of_a_recording_have_different_names(
 def test_a_profile_is_shown_as_was_asked_for_when_it_was_recorded_unless_another_way_is_named(tmp_path):
     path, options = tmp_path / "run.topoprof", ["--topology", "XGFT(2; 2,2; 1,1)"]
     rows = [RankRows.of_rows(rank, [(0, rank ^ 2, 3, 100)]) for rank in range(4)]
-    write_profile(Profile(4, "by hand", of_rank=rows, view=View("switch", "messages")), path)
+    write_profile(Profile(4, "by hand", of_rank=rows, view=ProfileView("switch", "messages")), path)
 
     def shown(*more):
         done = CliRunner().invoke(app, ["profile", "show", str(path), *options, "--json", *more])
@@ -289,7 +289,10 @@ def test_a_profile_is_shown_as_was_asked_for_when_it_was_recorded_unless_another
 
 def test_a_profile_by_host_is_shown_by_host_and_processes_of_it_are_refused():
     by_host = Profile(2, "by hand", granularity="host")
-    assert (by_host.view_of(), by_host.view_of("switch")) == (View("host", "bytes"), View("switch", "bytes"))
+    assert (by_host.view_of(), by_host.view_of("switch")) == (
+        ProfileView("host", "bytes"),
+        ProfileView("switch", "bytes"),
+    )
     with pytest.raises(ProfileError, match="expecting a granularity of host, switch, got 'process'"):
         by_host.view_of("process")
 
@@ -398,7 +401,7 @@ def test_what_a_call_is_asked_to_move_stays_within_its_ranks_and_what_mpi_define
 
 
 def test_counters_take_memory_for_the_peers_and_kinds_that_occur():
-    counters = Counters(1024, np.arange(1024))
+    counters = TrafficCounters(1024, np.arange(1024))
     assert not counters.tables
     for nbytes in range(2000):  # more distinct calls than a group keeps
         counters.group(0, np.arange(1024, dtype=np.int32)).called("Bcast", 0, nbytes)

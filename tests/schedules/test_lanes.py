@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.networks import job, jobs, slowed
 from topompi.schedules import check
-from topompi.schedules.lanes.carriers import Lanes
+from topompi.schedules.lanes.carriers import LaneCarriers
 from topompi.schedules.lanes.scans import scan_lanes
 from topompi.schedules.registry import ALGORITHMS, make
 from topompi.schedules.schedule import ROOTED
@@ -34,7 +34,7 @@ def between_hosts(schedule, network):
 @pytest.mark.parametrize("network", [EVEN, UNEVEN, SLOW], ids=["even", "uneven", "a slow host"])
 @pytest.mark.parametrize(("collective", "name"), ENTRIES)
 def test_a_host_sends_to_others_what_it_would_with_one_rank(collective, name, network):
-    hosts, entry = Lanes(network).across, ALGORITHMS[collective][name]
+    hosts, entry = LaneCarriers(network).across, ALGORITHMS[collective][name]
     root = 4
     alone = make(collective, entry.alone, hosts, int(network.rank_host[root]) if collective in ROOTED else 0)
     together = make(collective, name, network, root)
@@ -43,7 +43,7 @@ def test_a_host_sends_to_others_what_it_would_with_one_rank(collective, name, ne
 
 
 def test_there_are_as_many_lanes_as_the_median_host_has_ranks():
-    lanes = Lanes(UNEVEN)
+    lanes = LaneCarriers(UNEVEN)
     assert lanes.number == 2
     assert (UNEVEN.rank_host[lanes.carrier] == np.arange(6)).all(), "one rank of each host"
     assert len(np.unique(lanes.carrier[:, 1])) == 2, "a host with many ranks has lanes on different ones"
@@ -52,7 +52,7 @@ def test_there_are_as_many_lanes_as_the_median_host_has_ranks():
 
 @pytest.mark.parametrize("segments", [1, 2, 8])
 def test_each_segment_adds_one_step_to_those_of_the_exchange_between_hosts(segments):
-    between = make("allreduce", "halving", Lanes(EVEN).across).num_steps
+    between = make("allreduce", "halving", LaneCarriers(EVEN).across).num_steps
     made = make("allreduce", "lanes_halving", EVEN, blocks=segments)
     before = 1  # each rank moves its own parts
     assert made.num_steps - segments == make("allreduce", "lanes_halving", EVEN).num_steps - 1 <= before + between + 1

@@ -17,7 +17,7 @@ from tests.tuning.test_tune import FAST, measured, record
 from topompi.mpi.execution.eligibility import why_not
 from topompi.mpi.execution.specs import CALLS, NO_NEEDS, Needs, calls_of
 from topompi.mpi.selection.advisor import Advisor
-from topompi.mpi.selection.memory import Memory
+from topompi.mpi.selection.memory import VerdictFile
 from topompi.mpi.selection.rules import Rules, RulesError
 from topompi.mpi.selection.trial import Verdict
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
@@ -358,7 +358,7 @@ def test_a_schedules_file_with_a_former_name_is_read(tmp_path):
 
 def test_verdicts_and_tune_records_with_a_former_name_are_read(tmp_path):
     names = routes(LEAVES).fabric.hosts
-    memory = Memory(JobShape(TopologyInterface.place(names[:4], routes(LEAVES)), "Open MPI 5.0.11"), tmp_path)
+    memory = VerdictFile(JobShape(TopologyInterface.place(names[:4], routes(LEAVES)), "Open MPI 5.0.11"), tmp_path)
     key = ("Alltoall", 17, NO_NEEDS)
     memory.keep(key, Verdict("bound", 1.5, 0.001, "bound"))
     assert memory.recall(key) == Verdict("colouring", 1.5, 0.001, "colouring")

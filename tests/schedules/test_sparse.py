@@ -11,8 +11,8 @@ from tests.support import examples
 from topompi.schedules import ScheduleError, check
 from topompi.schedules.neighbourhood import Edges, Neighbourhood
 from topompi.schedules.schedule import INPUT, OUTPUT, Schedule
-from topompi.schedules.sparse.carriers import DIRECT, Terms, carriers, landings
-from topompi.schedules.sparse.exchange import Blocks, Known, exchange_of
+from topompi.schedules.sparse.carriers import DIRECT, CarryingTerms, carriers, landings
+from topompi.schedules.sparse.exchange import EdgeBlocks, Known, exchange_of
 from topompi.schedules.sparse.rounds import most_rounds, route
 from topompi.schedules.sparse.schedules import exchanges, schedule_of
 
@@ -34,7 +34,7 @@ def from_lists(sources, destinations, size=1):
 
 def aggregated(graph, groups, terms=None):
     """The schedule of an exchange in which carriers send the small blocks of their group."""
-    return schedule_of(graph, exchanges(graph, groups, terms or Terms()), "aggregated")
+    return schedule_of(graph, exchanges(graph, groups, terms or CarryingTerms()), "aggregated")
 
 
 @st.composite
@@ -47,7 +47,7 @@ def graphs(draw):
     destinations = [destination[source == rank].tolist() for rank in range(ranks)]
     graph = from_lists(sources, destinations, rng.integers(0, 6, number))
     groups = np.unique(rng.integers(0, draw(st.integers(1, 5)), ranks), return_inverse=True)[1]
-    terms = Terms(*(int(one) for one in rng.integers((0, 1, 1, 1), (7, 4, 6, 4))))
+    terms = CarryingTerms(*(int(one) for one in rng.integers((0, 1, 1, 1), (7, 4, 6, 4))))
     return (graph.shared(rng.integers(0, 6, ranks)) if draw(st.booleans()) else graph), groups, terms
 
 
@@ -94,7 +94,7 @@ def _blocks_of(graph, rank):
         (edges.destination == rank, edges.place, to),
     ):
         order = np.flatnonzero(mine)[np.argsort(index[mine])]
-        found.append(Blocks(first[order], edges.size[order]))
+        found.append(EdgeBlocks(first[order], edges.size[order]))
     return found
 
 
@@ -136,7 +136,7 @@ def test_between_two_groups_there_is_one_message_and_an_allgather_sends_a_block_
     others = [[rank for rank in range(16) if rank != own] for own in range(16)]
     graph, groups = from_lists(others, others), np.arange(16) // 4
     for one, units in ((graph, 192), (graph.shared(), 48)):
-        schedule = aggregated(one, groups, Terms(inside=0.2))
+        schedule = aggregated(one, groups, CarryingTerms(inside=0.2))
         between = groups[schedule.source] != groups[schedule.destination]
         assert between.sum() == 12
         assert schedule.count[between].sum() == units
@@ -179,7 +179,7 @@ def test_large_blocks_go_directly_and_long_bundles_have_several_carriers():
     size = np.where(np.arange(64) % 8 == 0, 5000, 100)
     sources, destinations = [[]] * 8 + [list(range(8))] * 8, [list(range(8, 16))] * 8 + [[]] * 8
     graph, groups = from_lists(sources, destinations, size), np.arange(16) // 8
-    schedule = aggregated(graph, groups, Terms(limit=4096, start=1, grain=700))
+    schedule = aggregated(graph, groups, CarryingTerms(limit=4096, start=1, grain=700))
     check(schedule)
     between = groups[schedule.source] != groups[schedule.destination]
     lengths = schedule.count[between]
@@ -192,7 +192,7 @@ def test_two_bundles_for_one_group_have_two_carriers():
     group_of, members = np.array([0, 0, 1, 2]), np.array([0, 1])
     columns = ([0, 1, 0], [2, 2, 3], [0, 0, 1], [-1, -1, -1], [7, 5, 11])
     out = Edges(*(np.array(column) for column in columns))
-    dealt = carriers(out, group_of, members, Terms(start=1, grain=1, fewest=1), shares=False)
+    dealt = carriers(out, group_of, members, CarryingTerms(start=1, grain=1, fewest=1), shares=False)
     assert sorted(dealt[:2].tolist()) == [0, 1]
 
 
@@ -202,7 +202,7 @@ def test_an_allgathers_bundle_weighs_a_block_once():
     destination = np.array([2, 3, 4, 5, 6, 7])
     size = np.full(6, 100)
     out = Edges(np.zeros(6, dtype=np.int64), destination, np.arange(6), np.full(6, -1), size)
-    terms = Terms(start=1, grain=10000, fewest=1)
+    terms = CarryingTerms(start=1, grain=10000, fewest=1)
     loads = {
         shares: np.bincount(carriers(out, group_of, members, terms, shares=shares)).tolist() for shares in (True, False)
     }
@@ -217,14 +217,14 @@ def test_a_plan_needs_no_more_than_the_edges_of_a_group():
     size = np.full(len(source), 8)
     out = Edges(source, (source + np.tile(steps, 16)) % ranks, number, np.full(len(source), -1), size)
     into = Edges((source - np.tile(steps, 16)) % ranks, source, number, number, size)
-    terms = Terms()
+    terms = CarryingTerms()
     carrier = carriers(out, group_of, members, terms, shares=False)
     arriving = np.where(group_of[into.source] == 0, DIRECT, 16 * group_of[into.source])
     landing = landings(into, arriving, members, terms, shares=False)
     known = Known(group_of, out, carrier, into, arriving, landing)
     partner = {group: 16 * group for group in range(1, 63)}
     part = exchange_of(3, known, partner)
-    stages = part.stages(*(Blocks(8 * np.arange(degree), np.full(degree, 8)) for _ in range(2)))
+    stages = part.stages(*(EdgeBlocks(8 * np.arange(degree), np.full(degree, 8)) for _ in range(2)))
     sends = [len(stage.sends) for stage in stages]
     assert sends[0] <= 15
     assert sends[2] <= 5

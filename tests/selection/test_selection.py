@@ -22,7 +22,7 @@ from topompi.mpi.selection.advisor import MOST_CUT, MOST_RIVALS, Advisor
 from topompi.mpi.selection.choice import Choice
 from topompi.mpi.selection.classes import class_bytes, size_class
 from topompi.mpi.selection.judging import CLEAR, Verdict
-from topompi.mpi.selection.memory import Memory
+from topompi.mpi.selection.memory import VerdictFile
 from topompi.mpi.selection.policy import Policy
 from topompi.mpi.selection.rules import Rule, Rules, RulesError
 from topompi.mpi.selection.trial import Contest
@@ -225,11 +225,11 @@ VERDICT = Verdict("colouring", 1.5, 0.001, "colouring")
 
 
 def test_a_verdict_is_remembered_by_its_class(tmp_path):
-    memory = Memory(JOB, tmp_path / "new" / "folder")
+    memory = VerdictFile(JOB, tmp_path / "new" / "folder")
     assert memory.recall(KEY) is None
     memory.keep(KEY, VERDICT)
     memory.keep(("Allreduce", 4, Needs(order=True, whole=True)), replace(VERDICT, algorithm="ring"))
-    again = Memory(JOB, tmp_path / "new" / "folder")
+    again = VerdictFile(JOB, tmp_path / "new" / "folder")
     assert again.recall(KEY) == VERDICT
     assert again.recall(("Allreduce", 4, Needs(order=True, whole=True))).algorithm == "ring"
     assert again.recall(("Allreduce", 4, NO_NEEDS)) is None
@@ -237,7 +237,7 @@ def test_a_verdict_is_remembered_by_its_class(tmp_path):
 
 
 def test_how_many_trials_found_the_same_is_remembered_and_was_one_where_it_is_not_told(tmp_path):
-    memory = Memory(JOB, tmp_path)
+    memory = VerdictFile(JOB, tmp_path)
     memory.keep(KEY, replace(VERDICT, trials=2))
     assert memory.recall(KEY).trials == 2
     data = json.loads(memory.path.read_text())
@@ -257,10 +257,10 @@ def test_another_network_layout_library_or_machine_is_another_file(tmp_path):
         job_on("xgft:4,4;1,1", 16, 2, virtual=True),
         replace(JOB, machine="other01"),
     ]
-    paths = [Memory(job, tmp_path).path for job in jobs]
+    paths = [VerdictFile(job, tmp_path).path for job in jobs]
     assert len(set(paths)) == len(paths)
-    assert Memory(job_on("xgft:4,4;1,1", 16, 2), tmp_path).path == paths[0]
-    assert Memory(replace(JOB, machine="node02"), tmp_path).path == paths[0]  # another node of the same cluster
+    assert VerdictFile(job_on("xgft:4,4;1,1", 16, 2), tmp_path).path == paths[0]
+    assert VerdictFile(replace(JOB, machine="node02"), tmp_path).path == paths[0]  # another node of the same cluster
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_another_network_layout_library_or_machine_is_another_file(tmp_path):
     ],
 )
 def test_a_damaged_file_counts_as_empty_and_is_replaced(text, tmp_path):
-    memory = Memory(JOB, tmp_path)
+    memory = VerdictFile(JOB, tmp_path)
     memory.path.write_text(text, encoding="latin-1")
     assert memory.recall(KEY) is None
     memory.keep(KEY, VERDICT)
@@ -294,7 +294,7 @@ def test_a_damaged_file_counts_as_empty_and_is_replaced(text, tmp_path):
 
 def test_a_cache_that_cannot_be_written_ends_nothing(tmp_path):
     (tmp_path / "file").write_text("")
-    memory = Memory(JOB, tmp_path / "file" / "below")
+    memory = VerdictFile(JOB, tmp_path / "file" / "below")
     memory.keep(KEY, VERDICT)
     assert memory.recall(KEY) is None
 
@@ -487,7 +487,7 @@ def test_a_rival_that_loses_a_trial_is_kept_for_what_it_gains_in_all(monkeypatch
 
 
 def test_a_remembered_gain_that_makes_no_sense_is_not_sure(tmp_path):
-    memory = Memory(JOB, tmp_path)
+    memory = VerdictFile(JOB, tmp_path)
     memory.keep(KEY, Verdict("colouring", 0.0, 0.0, "colouring", 3))
     assert not memory.recall(KEY).sure
     memory.keep(KEY, Verdict("colouring", 1e308, 0.0, "colouring", 1_000_000))

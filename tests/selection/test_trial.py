@@ -18,7 +18,7 @@ from topompi.mpi.selection.trial import (
     PATIENCE,
     SHORT_CALLS,
     TURNS,
-    Calls,
+    CallOrder,
     Contest,
     Trial,
     proceed,
@@ -126,7 +126,7 @@ def test_a_gain_that_an_earlier_trial_found_is_found_again_and_a_loss_is_not():
 def test_a_rival_that_was_lucky_once_is_not_chosen(lucky):
     """What holds for half a second, as other work on some host, is not what holds."""
     contest, history = Contest((NATIVE, "a")), []
-    while isinstance(what := proceed(contest, history), Calls):
+    while isinstance(what := proceed(contest, history), CallOrder):
         now_lucky = len(history) < len(SHORT_CALLS) - 1 or lucky == 2
         times = np.where(np.isin(what.order, (0, -1)) | (not now_lucky), 1.0, 0.8) / 1000
         history.append((what, times))
@@ -262,7 +262,7 @@ def test_survivors_are_native_and_the_fastest_that_are_not_hopeless():
             calls = proceed(contest, history)
             history.append((calls, seconds[np.where(calls.order < 0, -1 - calls.order, calls.order)] / 1000))
         what = proceed(contest, history)
-        return what.candidates if isinstance(what, Calls) else what.algorithm
+        return what.candidates if isinstance(what, CallOrder) else what.algorithm
 
     assert after(5.0, 9.9, 1.0, 2.0, 3.0, 4.0, 10.1) == (NATIVE, *"bcde")
     assert after(5.0, 9.9, 10.1) == (NATIVE, "a")

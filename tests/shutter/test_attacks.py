@@ -19,18 +19,18 @@ import pytest
 from tests.shutter.logs import read_log
 from tests.shutter.real import BUSY, ENVIRONMENT, FORKS_END, eventually, program, state
 from topompi.machine.shutter.controlgroups import ControlGroup, Freezer, open_group
-from topompi.machine.shutter.decide import Settings
+from topompi.machine.shutter.decide import ShutterSettings
 from topompi.machine.shutter.errors import ShutterError
 from topompi.machine.shutter.holds import Process
-from topompi.machine.shutter.jobs import Job
+from topompi.machine.shutter.jobs import RegisteredJob
 from topompi.machine.shutter.log import Log
 from topompi.machine.shutter.loop import Shutters
 from topompi.machine.shutter.published import open_folder, path_of, read_counter
 from topompi.machine.shutter.sources import SOURCES, UnavailableError
 from topompi.machine.shutter.steps import slurm_job
-from topompi.machine.shutter.targets import Group, Tree, processes_by_group
+from topompi.machine.shutter.targets import ProcessGroup, ProcessTree, processes_by_group
 from topompi.machine.shutter.unit import unit_text
-from topompi.machine.shutter.wanted import Places, Wanted
+from topompi.machine.shutter.wanted import JobFolders, JobTargets
 
 ANN, BOB = 65001, 65002  # numbers of two ordinary users; they need no names
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has processes of several users")
@@ -77,7 +77,7 @@ def of_user(user, text=BUSY, *words, **settings):
 
 @contextmanager
 def registered(target, *users):
-    job = Job("a", 0, target, frozenset(users))
+    job = RegisteredJob("a", 0, target, frozenset(users))
     try:
         yield job
     finally:
@@ -98,7 +98,7 @@ PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 
 
 def test_a_registered_process_that_becomes_another_user_is_not_stopped_and_its_job_is_let_go(setuid_of_bob):
-    with of_user(ANN, BECOMES, setuid_of_bob, **PIPES) as made, registered(Group(made.pid), ANN) as job:
+    with of_user(ANN, BECOMES, setuid_of_bob, **PIPES) as made, registered(ProcessGroup(made.pid), ANN) as job:
         made.stdout.readline()
         assert refresh(job)
         (hold,) = job.holds()
@@ -114,9 +114,9 @@ def test_a_child_with_another_users_rights_is_not_stopped_and_does_not_end_the_d
     with of_user(ANN, STARTS, setuid_of_bob, **PIPES) as made, of_user(ANN) as other:
         made.stdout.readline()
         shutters = Shutters(
-            Settings(every=0.01, length=0.001, repeats=1),
-            Wanted([f"a=tree:{made.pid}", f"b=tree:{other.pid}"]),
-            Places().target,
+            ShutterSettings(every=0.01, length=0.001, repeats=1),
+            JobTargets([f"a=tree:{made.pid}", f"b=tree:{other.pid}"]),
+            JobFolders().target,
             Log(log, {}),
             [SOURCES["clock"]],
             frozenset({ANN}),
@@ -139,7 +139,7 @@ def test_a_child_with_another_users_rights_is_not_stopped_and_does_not_end_the_d
 
 @pytest.mark.parametrize("kind", ["pgid", "sid", "tree"])
 def test_a_group_session_or_tree_of_another_user_is_refused(kind):
-    with of_user(BOB) as made, registered(Places().target(f"{kind}:{made.pid}"), ANN) as job:
+    with of_user(BOB) as made, registered(JobFolders().target(f"{kind}:{made.pid}"), ANN) as job:
         with pytest.raises(ShutterError, match=f"of user {BOB}"):
             refresh(job)
         assert job.holds() == []
@@ -147,7 +147,7 @@ def test_a_group_session_or_tree_of_another_user_is_refused(kind):
 
 def test_a_process_that_may_take_another_users_rights_back_is_refused():
     text = f"import os; os.setresuid({ANN}, {ANN}, 0); print(flush=True)\n{BUSY}"
-    with program(text, stdout=subprocess.PIPE) as made, registered(Group(made.pid), ANN) as job:
+    with program(text, stdout=subprocess.PIPE) as made, registered(ProcessGroup(made.pid), ANN) as job:
         made.stdout.readline()
         with pytest.raises(ShutterError, match="of user 0"):
             refresh(job)
@@ -178,7 +178,7 @@ def test_a_process_whose_users_cannot_be_read_for_want_of_descriptors_is_not_sto
 
 
 def test_a_job_is_refused_if_the_users_of_a_process_cannot_be_read():
-    with of_user(ANN) as made, registered(Group(made.pid), ANN) as job:
+    with of_user(ANN) as made, registered(ProcessGroup(made.pid), ANN) as job:
         assert refresh(job)
         for process in job.ranks:
             process.close_files()
@@ -259,7 +259,7 @@ def test_a_control_group_above_the_one_that_is_named_is_refused():
 
 
 def test_root_stops_no_control_group_outside_the_folders_that_are_named():
-    places = Places(groups=Path("/sys/fs/cgroup/named"))
+    places = JobFolders(groups=Path("/sys/fs/cgroup/named"))
     for path in ("/sys/fs/cgroup/user.slice", "/sys/fs/cgroup/namedx", "/sys/fs/cgroup/named", "/x"):
         with pytest.raises(ShutterError, match="below"):
             places.target(f"cgroup:{path}")
@@ -305,14 +305,14 @@ LINES = [
 def test_a_bad_line_in_the_file_of_jobs_is_refused_and_the_others_stay(tmp_path, line):
     file = tmp_path / "jobs"
     file.write_bytes(b"a=pgid:7\n" + line + b"\nb=pgid:8\n")
-    wanted = Wanted([], file)
+    wanted = JobTargets([], file)
     assert wanted() == {"a": "pgid:7", "b": "pgid:8"}
     assert len(wanted.refused) == 1
 
 
 def test_a_pipe_in_place_of_the_file_of_jobs_does_not_hold_the_daemon(tmp_path):
     os.mkfifo(tmp_path / "jobs")
-    assert Wanted(["a=pgid:7"], tmp_path / "jobs")() == {"a": "pgid:7"}
+    assert JobTargets(["a=pgid:7"], tmp_path / "jobs")() == {"a": "pgid:7"}
 
 
 COUNTS = f"from topompi.machine.shutter import progress\n{DROPS}progress(); progress(); print('counted')"
@@ -393,7 +393,7 @@ def test_a_log_at_a_link_is_refused(tmp_path):
 
 
 def test_a_tree_of_the_daemon_itself_is_refused():
-    with registered(Tree(os.getpid()), 0) as job, pytest.raises(ShutterError, match="the shutter's own"):
+    with registered(ProcessTree(os.getpid()), 0) as job, pytest.raises(ShutterError, match="the shutter's own"):
         refresh(job)
 
 

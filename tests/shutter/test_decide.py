@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from tests.support import examples
 from topompi.machine.shutter.decide import (
-    Decision,
     JobState,
-    Settings,
+    NodeSnapshot,
     Shutter,
-    Snapshot,
+    ShutterDecision,
+    ShutterSettings,
     decide,
     next_shutter,
     pause_of,
 )
 from topompi.machine.shutter.errors import ShutterError
 
-SETTINGS = Settings(most_stopped=1.0)
+SETTINGS = ShutterSettings(most_stopped=1.0)
 JOBS = st.lists(
     st.builds(JobState, st.integers(0, 20), st.booleans(), st.sampled_from([0.0, 0.5, 0.9968, 0.9969, 2.0])),
     unique_by=lambda job: job.number,
@@ -85,30 +85,30 @@ def test_every_job_has_its_turn_within_one_round(jobs, last):
 
 def test_a_shutter_is_due_after_the_pause_and_not_before():
     jobs = (JobState(0), JobState(1))
-    assert decide(Snapshot(10.15, 10.0, 0.2, -1, 10.0, jobs), SETTINGS) == Decision(pytest.approx(0.05))
-    assert decide(Snapshot(10.2, 10.0, 0.2, -1, 10.0, jobs), SETTINGS) == Decision(0.0, Shutter(0, (1,)))
-    assert decide(Snapshot(10.2, 10.0, 0.2, -1, 10.0, jobs[:1]), SETTINGS) == Decision(0.2)
+    assert decide(NodeSnapshot(10.15, 10.0, 0.2, -1, 10.0, jobs), SETTINGS) == ShutterDecision(pytest.approx(0.05))
+    assert decide(NodeSnapshot(10.2, 10.0, 0.2, -1, 10.0, jobs), SETTINGS) == ShutterDecision(0.0, Shutter(0, (1,)))
+    assert decide(NodeSnapshot(10.2, 10.0, 0.2, -1, 10.0, jobs[:1]), SETTINGS) == ShutterDecision(0.2)
 
 
 @pytest.mark.parametrize(
     ("warmed", "stopped", "settings", "is_long"),
     [
-        (0.0, 0.0, Settings(), True),
-        (0.3, 0.0, Settings(), False),  # the last long one ended less than ten seconds before
-        (0.0, 0.0, Settings(warm=0), False),
+        (0.0, 0.0, ShutterSettings(), True),
+        (0.3, 0.0, ShutterSettings(), False),  # the last long one ended less than ten seconds before
+        (0.0, 0.0, ShutterSettings(warm=0), False),
         (0.0, 0.96, SETTINGS, False),  # the other job may stand still for 0.04 s more, and the long one needs 0.0432
         (0.0, 0.95, SETTINGS, True),
     ],
 )
 def test_a_shutter_is_long_once_in_a_while_if_limits_allow_it(warmed, stopped, settings, is_long):
-    found = decide(Snapshot(10.2, 10.0, 0.2, -1, warmed, (JobState(0), JobState(1, True, stopped))), settings)
+    found = decide(NodeSnapshot(10.2, 10.0, 0.2, -1, warmed, (JobState(0), JobState(1, True, stopped))), settings)
     assert found.shutter == Shutter(0, (1,), is_long)
 
 
 def test_pauses_are_exponential_above_the_length_of_a_shutter_with_the_mean_that_was_asked_for():
-    drawn = [pause_of((number + 0.5) / 10_000, Settings()) for number in range(10_000)]
+    drawn = [pause_of((number + 0.5) / 10_000, ShutterSettings()) for number in range(10_000)]
     assert sum(drawn) / len(drawn) == pytest.approx(0.2, rel=1e-3)
-    assert pause_of(0.0, Settings()) == pytest.approx(3 * 10 * 0.00032)
+    assert pause_of(0.0, ShutterSettings()) == pytest.approx(3 * 10 * 0.00032)
     beyond = [sum(one > 0.0096 + seconds for one in drawn) / 10_000 for seconds in (0.1904, 0.3808)]
     assert beyond == pytest.approx([math.exp(-1), math.exp(-2)], abs=1e-3)
 
@@ -116,7 +116,7 @@ def test_pauses_are_exponential_above_the_length_of_a_shutter_with_the_mean_that
 @given(st.floats(0, 1, exclude_max=True), st.floats(1e-4, 1.0), st.integers(1, 20), st.floats(1e-4, 50.0))
 @examples(100)
 def test_two_shutters_never_touch(drawn, length, repeats, every):
-    settings = Settings(length, every, repeats)
+    settings = ShutterSettings(length, every, repeats)
     assert pause_of(drawn, settings) >= min(every / 2, 3 * settings.region) > 0
 
 
@@ -134,4 +134,4 @@ def test_two_shutters_never_touch(drawn, length, repeats, every):
 )
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(ShutterError, match="expecting"):
-        Settings(**wrong)
+        ShutterSettings(**wrong)

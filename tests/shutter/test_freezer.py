@@ -14,13 +14,13 @@ import pytest
 from tests.shutter.logs import read_log
 from tests.shutter.real import BUSY, eventually, program, state
 from topompi.machine.shutter.controlgroups import ControlGroup, Freezer
-from topompi.machine.shutter.decide import Settings
+from topompi.machine.shutter.decide import ShutterSettings
 from topompi.machine.shutter.errors import ShutterError
-from topompi.machine.shutter.jobs import Job
+from topompi.machine.shutter.jobs import RegisteredJob
 from topompi.machine.shutter.log import Log
 from topompi.machine.shutter.loop import Shutters
 from topompi.machine.shutter.sources import SOURCES
-from topompi.machine.shutter.wanted import Places, Wanted
+from topompi.machine.shutter.wanted import JobFolders, JobTargets
 
 US = frozenset({os.geteuid()})
 
@@ -77,7 +77,7 @@ def test_a_group_is_frozen_and_thawed_and_a_stop_by_the_user_outlasts_it(folder)
 def test_a_group_frozen_by_its_user_is_left_out(folder):
     with program(BUSY) as made:
         path = put(folder, "a", made)
-        job = Job("a", 0, ControlGroup(str(path)), US)
+        job = RegisteredJob("a", 0, ControlGroup(str(path)), US)
         assert job.refresh([], lambda _: None, {})
         assert [hold.kind for hold in job.holds()] == ["freezer"]
         (path / "cgroup.freeze").write_text("1")
@@ -91,7 +91,7 @@ def test_a_group_frozen_by_its_user_is_left_out(folder):
 def test_a_group_with_the_daemon_inside_is_refused(folder):
     with program(BUSY) as made:
         path = put(folder, "a", made)
-        job = Job("a", 0, ControlGroup(str(path)), US, frozenset({made.pid}))
+        job = RegisteredJob("a", 0, ControlGroup(str(path)), US, frozenset({made.pid}))
         with pytest.raises(ShutterError, match="got the shutter's own"):
             job.refresh([], lambda _: None, {})
         assert job.holds() == []
@@ -103,9 +103,9 @@ def test_the_groups_of_a_folder_are_jobs_and_run_alone_in_turn(folder, tmp_path)
         put(folder, "b", two)
         log = tmp_path / "log"
         made = Shutters(
-            Settings(every=0.02),
-            Wanted([], None, folder),
-            Places(groups=folder).target,
+            ShutterSettings(every=0.02),
+            JobTargets([], None, folder),
+            JobFolders(groups=folder).target,
             Log(log, {}),
             [SOURCES["clock"]],
             US,

@@ -12,9 +12,9 @@ from tests.shutter.real import BUSY, FORKS_END, eventually, program, state
 from topompi.machine.shutter import watchdog as watchdogs
 from topompi.machine.shutter.errors import ShutterError
 from topompi.machine.shutter.holds import Process
-from topompi.machine.shutter.jobs import Job
-from topompi.machine.shutter.targets import Group, processes_by_group
-from topompi.machine.shutter.wanted import Places
+from topompi.machine.shutter.jobs import RegisteredJob
+from topompi.machine.shutter.targets import ProcessGroup, processes_by_group
+from topompi.machine.shutter.wanted import JobFolders
 from topompi.machine.shutter.watchdog import Watchdog
 
 US = frozenset({os.geteuid()})
@@ -132,7 +132,7 @@ def test_a_terminal_stop_during_a_shutter_still_reaches_the_process():
 
 def test_a_job_that_its_user_has_stopped_is_not_held_and_not_running():
     with program(BUSY) as made:
-        job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
+        job = RegisteredJob("a", 0, ProcessGroup(made.pid), frozenset({os.geteuid()}))
         assert job.refresh([], lambda _: None, processes_by_group())
         assert job.is_running()
         assert len(job.holds()) == 1
@@ -145,7 +145,7 @@ def test_a_job_that_its_user_has_stopped_is_not_held_and_not_running():
 
 def test_the_processes_of_another_user_are_refused():
     with program(BUSY) as made:
-        job = Job("a", 0, Group(made.pid), frozenset({os.geteuid() + 1}))
+        job = RegisteredJob("a", 0, ProcessGroup(made.pid), frozenset({os.geteuid() + 1}))
         with pytest.raises(ShutterError, match=f"job a: expecting processes of user .*, got process {made.pid}"):
             job.refresh([], lambda _: None, processes_by_group())
         assert job.holds() == []
@@ -153,7 +153,7 @@ def test_the_processes_of_another_user_are_refused():
 
 def test_a_job_has_ended_when_all_known_processes_have_gone():
     with program(BUSY) as made:
-        job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
+        job = RegisteredJob("a", 0, ProcessGroup(made.pid), frozenset({os.geteuid()}))
         assert job.refresh([], lambda _: None, processes_by_group())
         made.kill()
         made.wait(10)
@@ -163,7 +163,7 @@ def test_a_job_has_ended_when_all_known_processes_have_gone():
 def test_children_that_a_job_has_just_started_are_taken_in():
     forks = "import os, sys\nsys.stdin.readline()\nif os.fork(): print(flush=True)\nwhile True: pass"
     with program(FORKS_END + forks, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as made:
-        job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
+        job = RegisteredJob("a", 0, ProcessGroup(made.pid), frozenset({os.geteuid()}))
         assert job.refresh([], lambda _: None, processes_by_group())
         if not os.path.exists(f"/proc/{made.pid}/task/{made.pid}/children"):
             pytest.skip("this kernel does not list children")
@@ -181,7 +181,7 @@ def test_a_launcher_which_would_forward_sigcont_to_its_ranks_is_not_stopped():
     with program(FORKS_END + text, stdout=subprocess.PIPE) as made:
         made.stdout.readline()
         made.stdout.readline()
-        job = Job("a", 0, Group(made.pid), frozenset({os.geteuid()}))
+        job = RegisteredJob("a", 0, ProcessGroup(made.pid), frozenset({os.geteuid()}))
         assert job.refresh([], lambda _: None, processes_by_group())
         assert len(job.ranks) == 2
         assert {process.pid for process in job.launchers} == {made.pid}
@@ -197,7 +197,9 @@ def test_a_session_has_the_process_groups_that_a_launcher_makes_for_its_ranks():
     text = f"{FORKS_END}if not os.fork(): os.setpgid(0, 0); print(flush=True)\nwhile True: pass"
     with program(text, stdout=subprocess.PIPE) as made:
         made.stdout.readline()
-        session, group = (Job("a", 0, Group(made.pid, kind), frozenset({os.geteuid()})) for kind in ("sid", "pgid"))
+        session, group = (
+            RegisteredJob("a", 0, ProcessGroup(made.pid, kind), frozenset({os.geteuid()})) for kind in ("sid", "pgid")
+        )
         try:
             assert session.refresh([], lambda _: None, processes_by_group())
             assert group.refresh([], lambda _: None, processes_by_group())
@@ -231,14 +233,14 @@ def test_a_session_has_the_process_groups_that_a_launcher_makes_for_its_ranks():
 )
 def test_targets_that_are_no_job_are_refused(words):
     with pytest.raises(ShutterError, match="expecting"):
-        Places().target(words)
+        JobFolders().target(words)
 
 
 def test_the_own_process_group_is_refused():
     with pytest.raises(ShutterError, match="expecting the process group or session of a job"):
-        Places().target(f"pgid:{os.getpgrp()}")
+        JobFolders().target(f"pgid:{os.getpgrp()}")
     with pytest.raises(ShutterError, match="expecting the process group or session of a job"):
-        Places().target(f"sid:{os.getsid(0)}")
+        JobFolders().target(f"sid:{os.getsid(0)}")
 
 
 PINNED = """

@@ -8,9 +8,9 @@ import pytest
 
 from tests.shutter.real import FORKS_END, eventually, program, state
 from topompi.machine.shutter.errors import ShutterError
-from topompi.machine.shutter.jobs import Job
+from topompi.machine.shutter.jobs import RegisteredJob
 from topompi.machine.shutter.steps import slurm_job
-from topompi.machine.shutter.targets import Tree, processes_by_group
+from topompi.machine.shutter.targets import ProcessTree, processes_by_group
 
 US = frozenset({os.geteuid()})
 # A process, its child in a session of its own, and a grandchild; it prints their numbers, and its child ends on a line.
@@ -41,7 +41,7 @@ def family(text=FAMILY):
 
 @contextmanager
 def registered(target):
-    job = Job("a", 0, target, US)
+    job = RegisteredJob("a", 0, target, US)
     try:
         yield job
     finally:
@@ -54,13 +54,13 @@ def refreshed(job):
 
 
 def test_a_tree_has_a_process_and_all_its_descendants_whatever_their_sessions():
-    with family() as (_, pids), registered(Tree(pids[0])) as job:
+    with family() as (_, pids), registered(ProcessTree(pids[0])) as job:
         assert refreshed(job) == sorted(pids)
         assert len(job.holds()) == 3
 
 
 def test_a_descendant_whose_parent_ends_stays_in_the_tree():
-    with family() as (made, pids), registered(Tree(pids[0])) as job:
+    with family() as (made, pids), registered(ProcessTree(pids[0])) as job:
         refreshed(job)
         made.stdin.write(b"\n")
         made.stdin.flush()
@@ -69,12 +69,12 @@ def test_a_descendant_whose_parent_ends_stays_in_the_tree():
 
 
 def test_a_tree_with_the_daemon_inside_is_refused():
-    with registered(Tree(os.getpid())) as job, pytest.raises(ShutterError, match="got the shutter's own"):
+    with registered(ProcessTree(os.getpid())) as job, pytest.raises(ShutterError, match="got the shutter's own"):
         refreshed(job)
 
 
 def test_a_process_of_another_tree_does_not_belong():
-    with family() as (_, pids), family() as (_, others), registered(Tree(pids[0])) as job:
+    with family() as (_, pids), family() as (_, others), registered(ProcessTree(pids[0])) as job:
         refreshed(job)
         assert not {*job.add(others)}
 

@@ -19,7 +19,7 @@ from studies.poppa.programs import KERNELS, compiled, started
 from tests.colocation.estimates.test_estimators import noisy
 from tests.studies.test_studies import rows_of
 from topompi.machine.colocation.estimates.estimators import estimate
-from topompi.machine.colocation.estimates.records import Groups, Records
+from topompi.machine.colocation.estimates.records import ProgressRates, Records
 from topompi.machine.shutter.published import path_of
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -73,7 +73,7 @@ def _result(job: str, performance: float, measured: float) -> Result:
     rate = np.full((3, 40, 4), 1000.0)
     rate[[0, 2]] *= performance
     rate[1, ::2] = np.nan
-    return Result(job, "other", np.full(5, measured), np.full(5, 1000.0), Groups(rate), 0.01)
+    return Result(job, "other", np.full(5, measured), np.full(5, 1000.0), ProgressRates(rate), 0.01)
 
 
 def test_the_table_of_overhead_has_the_numbers_of_equations_9_and_10():

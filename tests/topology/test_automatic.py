@@ -10,7 +10,7 @@ from tests.services import read, running
 from tests.support import examples
 from topompi.errors import FabricError, SourceError, TopompiError
 from topompi.topology import Discovery, Report, Routes, TopologyInterface, load
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 from topompi.topology.sources import automatic, slurm_addresses
 
 THREE = "switch.switch.node"
@@ -98,7 +98,7 @@ def test_the_best_source_that_answers_counts_and_those_passed_over_are_named(tmp
     hosts = list(made.fabric.hosts)
     addresses = {host: (f"a.b.{host}", THREE) for host in hosts}
     job = {"SLURM_JOB_ID": "1"}
-    with running(Store(lambda: made)) as (_, address):
+    with running(RouteStore(lambda: made)) as (_, address):
         server = str(address)
         first = automatic.find(hosts, addresses, {**job, "TOPOMPI_SERVER": server})
         assert first.words == f"auto: {server}"

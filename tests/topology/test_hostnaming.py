@@ -13,7 +13,7 @@ from topompi.errors import SourceError
 from topompi.topology import load
 from topompi.topology.discovery import Report
 from topompi.topology.hostnames import find_hosts
-from topompi.topology.hostnaming import Adapter, HostNaming, naming_of
+from topompi.topology.hostnaming import HostNaming, NamedPort, naming_of
 
 CASES = {
     "A06-ndd-h/h.txt": {"n01": 2, "n02": 2, "n03": 2, "n04": 2},
@@ -70,7 +70,7 @@ def test_any_form_of_host_and_device_gives_each_host_all_its_adapters(
 ) -> None:
     pairs = [(host, device) for device in devices for host in hosts]
     adapters = {
-        f"0x{number:016x}": Adapter(form.format(host=host, device=device), 1, f"card {number}", "f:1")
+        f"0x{number:016x}": NamedPort(form.format(host=host, device=device), 1, f"card {number}", "f:1")
         for number, (host, device) in enumerate(pairs)
     }
     groups, words = HostNaming().hosts(adapters, {})
@@ -82,7 +82,7 @@ def test_any_form_of_host_and_device_gives_each_host_all_its_adapters(
 
 @given(host=HOSTS, count=st.integers(1, 4))
 def test_equal_descriptions_without_a_device_are_one_host(host: str, count: int) -> None:
-    adapters = {f"0x{number:016x}": Adapter(host, 1, f"card {number}", "f:1") for number in range(count)}
+    adapters = {f"0x{number:016x}": NamedPort(host, 1, f"card {number}", "f:1") for number in range(count)}
     groups, _ = HostNaming().hosts(adapters, {})
     assert {name: len(members) for name, members in groups.items()} == {host: count}
 
@@ -145,17 +145,17 @@ def paired(host: int, word: int) -> int:
     return host * 0x1000 + word
 
 
-def adapters_of(hosts: list[str], words: list[str], node) -> dict[str, Adapter]:
+def adapters_of(hosts: list[str], words: list[str], node) -> dict[str, NamedPort]:
     """An adapter per host and word; ``node`` gives the node GUID by the numbers of the host and the word."""
     pairs = [(host, word) for host in range(len(hosts)) for word in range(len(words))]
     nodes = {pair: number if node is None else node(*pair) for number, pair in enumerate(pairs, 1)}
     return {
-        f"0x{number:x}": Adapter(f"{hosts[pair[0]]} {words[pair[1]]}", 1, f"0x{nodes[pair] + 1:x}", f"f:{number}")
+        f"0x{number:x}": NamedPort(f"{hosts[pair[0]]} {words[pair[1]]}", 1, f"0x{nodes[pair] + 1:x}", f"f:{number}")
         for number, pair in enumerate(pairs, 1)
     }
 
 
-def grouped(adapters: dict[str, Adapter], cards: dict[str, str] | None = None) -> dict[str, int]:
+def grouped(adapters: dict[str, NamedPort], cards: dict[str, str] | None = None) -> dict[str, int]:
     return {host: len(members) for host, members in HostNaming().hosts(adapters, cards or {})[0].items()}
 
 
@@ -180,9 +180,9 @@ def test_invented_words_are_adapters_of_one_host_if_cards_guids_or_known_devices
     spread = adapters_of(hosts, words, EVEN)
     systems = {one.card: one.description.split()[0] for one in spread.values()}
     assert grouped(spread, systems) == expected
-    known = {f"0xf{at}": Adapter(f"{host} mlx5_0", 1, f"0xf{at}0000", "f:1") for at, host in enumerate(hosts)}
+    known = {f"0xf{at}": NamedPort(f"{host} mlx5_0", 1, f"0xf{at}0000", "f:1") for at, host in enumerate(hosts)}
     assert grouped(known | spread) == dict.fromkeys(hosts, len(words) + 1)
-    lone = {"0xeeee": Adapter(f"n99 {data.draw(st.sampled_from(words))}", 1, "0xe0000", "f:9")}
+    lone = {"0xeeee": NamedPort(f"n99 {data.draw(st.sampled_from(words))}", 1, "0xe0000", "f:9")}
     assert grouped(lone | adapters_of(hosts, words, paired)) == {"n99": 1} | expected
 
 
@@ -206,7 +206,7 @@ def test_machines_of_racks_are_never_joined(words: list[str], racks: int, shape:
     rule = naming_of(None, r".*")
     assert len(rule.hosts(repeated, {})[0]) == len(repeated)
     unlike = {
-        key: Adapter(f"{one.description}{number:03d}", 1, one.card, one.place)
+        key: NamedPort(f"{one.description}{number:03d}", 1, one.card, one.place)
         for number, (key, one) in enumerate(repeated.items())
     }
     assert len(grouped(unlike)) == len(unlike)
@@ -235,7 +235,7 @@ def test_a_word_behind_a_known_host_that_no_other_host_has_is_refused() -> None:
 
 def hosts_of(*descriptions: str) -> dict[str, int]:
     adapters = {
-        f"0x{number:016x}": Adapter(text, 1, f"card {number}", "f:1") for number, text in enumerate(descriptions)
+        f"0x{number:016x}": NamedPort(text, 1, f"card {number}", "f:1") for number, text in enumerate(descriptions)
     }
     return {host: len(members) for host, members in HostNaming().hosts(adapters, {})[0].items()}
 
@@ -248,9 +248,9 @@ def test_a_job_may_spell_hosts_in_another_case() -> None:
 
 def test_a_port_without_a_host_name_belongs_to_the_host_that_its_card_names() -> None:
     adapters = {
-        "0xa1": Adapter("mlx5_0", 1, "0xa0", "f:1"),
-        "0xa2": Adapter("n7 mlx5_1", 1, "0xb0", "f:2"),
-        "0xa3": Adapter("MT4123 ConnectX6   Mellanox Technologies", 1, "0xc0", "f:3"),
+        "0xa1": NamedPort("mlx5_0", 1, "0xa0", "f:1"),
+        "0xa2": NamedPort("n7 mlx5_1", 1, "0xb0", "f:2"),
+        "0xa3": NamedPort("MT4123 ConnectX6   Mellanox Technologies", 1, "0xc0", "f:3"),
     }
     groups, words = HostNaming().hosts(adapters, {"0xa0": "0xee", "0xb0": "0xee"})
     assert {host: [one.identity for one in members] for host, members in groups.items()} == {
@@ -264,7 +264,7 @@ def test_a_port_without_a_host_name_belongs_to_the_host_that_its_card_names() ->
 
 def test_a_card_of_two_hosts_names_neither_for_a_port_without_a_name() -> None:
     adapters = {
-        f"0xa{number}": Adapter(text, 1, "0xcc", "f:1")
+        f"0xa{number}": NamedPort(text, 1, "0xcc", "f:1")
         for number, text in enumerate(["n1 mlx5_0", "n2 mlx5_0", "HCA-1"])
     }
     assert set(HostNaming().hosts(adapters, {})[0]) == {"n1", "n2", "0xa2"}
@@ -296,8 +296,8 @@ def test_names_by_guid_join_adapters_and_take_precedence(tmp_path: Path) -> None
 
 def test_a_name_rule_finds_the_host_by_its_group() -> None:
     adapters = {
-        "0xa1": Adapter("rack 3 / node12 / port A", 1, "0xa0", "f:1"),
-        "0xa2": Adapter("n1 HCA-1", 1, "0xb0", "f"),
+        "0xa1": NamedPort("rack 3 / node12 / port A", 1, "0xa0", "f:1"),
+        "0xa2": NamedPort("n1 HCA-1", 1, "0xb0", "f"),
     }
     groups, words = naming_of(None, r"/ (?P<host>\S+) /").hosts(adapters, {})
     assert list(groups) == ["node12", "n1"]
@@ -306,8 +306,8 @@ def test_a_name_rule_finds_the_host_by_its_group() -> None:
 
 def test_names_take_guids_as_linux_writes_them_and_strange_ones_are_counted(tmp_path: Path) -> None:
     (tmp_path / "names").write_text("0000:0000:0000:00a1 n1\n0000:0000:0000:00b0: n2\n00000000000000c1,n3\n")
-    adapters = {"0x00000000000000a1": Adapter("HCA-1", 1, "0x00000000000000a0", "f:1")}
-    adapters["0x00000000000000b1"] = Adapter("HCA-1", 1, "0x00000000000000b0", "f:2")
+    adapters = {"0x00000000000000a1": NamedPort("HCA-1", 1, "0x00000000000000a0", "f:1")}
+    adapters["0x00000000000000b1"] = NamedPort("HCA-1", 1, "0x00000000000000b0", "f:2")
     groups, words = naming_of(str(tmp_path / "names"), None).hosts(adapters, {})
     assert list(groups) == ["n1", "n2"]
     assert words == "2 by --names; 1 of 3 GUIDs of --names are none of these"

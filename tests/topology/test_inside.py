@@ -17,7 +17,7 @@ from tests.support import ROOT, command_line, shared_data
 from topompi.errors import FabricError
 from topompi.inputs import InputFile, open_inputs
 from topompi.topology import Report, load
-from topompi.topology.inside import Adapter, Inside, Part, host_of, own_place
+from topompi.topology.inside import Adapter, HostPart, Inside, host_of, own_place
 from topompi.topology.inside.cpus import cpu_mask, lowest, numbers_of, read_bitmap, read_cpu_list, write_cpu_list
 from topompi.topology.inside.finding import find_inside, from_library, from_linux, from_lstopo, library_paths
 from topompi.topology.inside.hwlocxml import MOST_DEPTH, read, read_file
@@ -156,9 +156,9 @@ def xml(content: str | bytes) -> InputFile:
 def test_version_1_is_read() -> None:
     found = read(xml(VERSION_1))
     assert (found.host, numbers_of(found.cpus)) == ("old01", [0, 1, 2, 3])
-    assert found.packages == (Part("package", 1, 0b0101), Part("package", 0, 0b1010))
-    assert found.numa_nodes == (Part("NUMA node", 0, 0b1111),)  # version 1 names none where there is one
-    assert found.caches == (Part("L3", 0, 0b0101),)
+    assert found.packages == (HostPart("package", 1, 0b0101), HostPart("package", 0, 0b1010))
+    assert found.numa_nodes == (HostPart("NUMA node", 0, 0b1111),)  # version 1 names none where there is one
+    assert found.caches == (HostPart("L3", 0, 0b0101),)
     assert len(found.cores) == 4
     ports = ("0x0002c9030006dbf1", "0x0002c9030006dbf2")
     assert found.adapters == (Adapter("mlx4_0", "0x0002c9030006dbf0", ports, 0b0101),)

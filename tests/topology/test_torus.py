@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.mapping.distances import DistanceTable, Torus
+from topompi.mapping.distances import DistanceTable, TorusDistances
 from topompi.topology import Fabric, TopologyInterface, compute_routes, load
 from topompi.topology.sources import fabricjson
 from topompi.topology.torus import find_torus
@@ -56,7 +56,7 @@ def test_a_grid_of_any_shape_is_found_and_is_as_far_as_networkx_walks(data: st.D
     expected = sorted([(extent, ring) for extent, ring in zip(dims, rings, strict=True) if extent not in (2, 4)])
     got = [(extent, ring) for extent, ring in zip(found.dims, found.wrap, strict=True) if extent > 2]
     assert sorted(one for one in got if one[0] != 4) == expected
-    distances = Torus(found.dims, found.wrap, found.coordinates)
+    distances = TorusDistances(found.dims, found.wrap, found.coordinates)
     every = np.arange(len(graph))
     walked = dict(nx.all_pairs_shortest_path_length(graph))
     table = distances.between(every[:, None], every[None, :])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import examples
-from topompi.mapping.distances import DistanceTable, MachineError, Torus, Tree
+from topompi.mapping.distances import DistanceTable, MachineError, TorusDistances, TreeDistances
 from topompi.mapping.evaluate import evaluate
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.mappers.busiest import relieve
@@ -28,8 +28,8 @@ def table(machine):
 @pytest.mark.parametrize(
     ("source", "kind"),
     [
-        ("XGFT(2; 4,4; 1,2)", Tree),
-        ("XGFT(3; 3,2,3; 1,2,2)", Tree),
+        ("XGFT(2; 4,4; 1,2)", TreeDistances),
+        ("XGFT(3; 3,2,3; 1,2,2)", TreeDistances),
         ("torus:3x3@hosts_per_switch=2", DistanceTable),
         ("dragonfly:4,2,2", DistanceTable),
     ],
@@ -44,7 +44,7 @@ def test_the_distance_is_the_switches_crossed(source, kind):
 def test_on_a_torus_with_a_host_a_switch_it_is_the_links_between():
     job = interface("torus:4x3x2")
     machine = machine_of(job, 2)
-    assert isinstance(machine.distances, Torus)
+    assert isinstance(machine.distances, TorusDistances)
     assert machine.distances.dims == (4, 3, 2)
     between_switches = np.maximum(job.hop_matrix - 1, 0)
     assert (table(machine) == between_switches).all()
@@ -66,7 +66,7 @@ def test_hosts_in_any_order_keep_their_distances_and_routes(data):
     hosts = [job.hosts[at] for at in order]
     plain, turned = machine_of(job, range(16)), machine_of(job, [5] * 16, hosts)
     assert turned.hosts == tuple(hosts)
-    assert isinstance(turned.distances, Tree)
+    assert isinstance(turned.distances, TreeDistances)
     assert turned.slots.tolist() == [5] * 16
     assert (table(turned) == table(plain)[np.ix_(order, order)]).all()
     assert (turned.links == plain.links[np.ix_(order, order)]).all()

@@ -33,11 +33,11 @@ __all__ = [
     "Lfts",
     "Partial",
     "Ppn",
-    "Reading",
     "Recording",
     "Settings",
     "Source",
     "Topology",
+    "TopologyOptions",
     "Without",
     "drawings",
     "grouped",
@@ -180,7 +180,7 @@ class Adapters:
 
 
 @dataclass(frozen=True)
-class Reading(Adapters):
+class TopologyOptions(Adapters):
     """Options for the reading of a topology: those of `Adapters`, and the treatment of faults.
 
     :param partial: whether a source with faults is read in part; else a fault is an error.
@@ -249,7 +249,7 @@ def reporting(
 
 
 @contextmanager
-def reading(source: str, lfts: Path | None, how: Reading) -> Iterator[tuple[Discovery, Report]]:
+def reading(source: str, lfts: Path | None, how: TopologyOptions) -> Iterator[tuple[Discovery, Report]]:
     """Read a topology; provide the topology and the report on it, and show progress until the context ends.
 
     :param source: topology source as the user gave it.

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ..errors import SourceError
 from ..inputs.csvtext import write_csv
-from .inputs import AsJson, Reading, Without
+from .inputs import AsJson, TopologyOptions, Without
 from .terminal import console
 
 __all__ = ["SHOWN", "AsCsv", "Listing", "Rows", "RowsOfLinks", "print_rows"]
@@ -26,7 +26,7 @@ SHOWN = 12
 
 
 @dataclass(frozen=True)
-class RowsOfLinks(Reading):
+class RowsOfLinks(TopologyOptions):
     """Options for the reading of a topology, and for the output of rows of figures about its links.
 
     :param as_json: whether to print JSON.

@@ -17,7 +17,7 @@ from ..errors import SourceError, TopompiError
 from .guard import guarded
 from .kinds import foreign, kind_of
 from .limits import current_limits
-from .unpacking import Budget, Part, Store, unpack
+from .unpacking import Budget, Section, Unpacked, unpack
 
 __all__ = ["InputFile", "kinds_of", "open_begun", "open_inputs", "read_input", "read_text"]
 
@@ -235,7 +235,7 @@ def _check_end(path: Path, stream: IO[bytes], offset: int, budget: Budget) -> No
 
 def _member(path: Path, name: str, start: int, size: int, opener: Callable[[], IO[bytes]], budget: Budget) -> InputFile:
     def part() -> IO[bytes]:
-        return io.BufferedReader(Part(opener(), start, size))
+        return io.BufferedReader(Section(opener(), start, size))
 
     return InputFile(f"{path}:{name}", part, budget.error, ends=budget.ends)
 
@@ -246,7 +246,7 @@ def _unpacked(
     """Unpack a file if it is packed; return the length of its content, and a function that opens a stream of it."""
     with guarded(str(path), budget.error), _open_regular(path, budget.error, owners) as stream:
         size = os.fstat(stream.fileno()).st_size
-        store: Store | None = unpack(stream, size, str(path), budget, begun=begun)
+        store: Unpacked | None = unpack(stream, size, str(path), budget, begun=begun)
     if store is None:
         budget.take_bytes(size, str(path))
         return size, lambda: _open_regular(path, budget.error, owners)

@@ -15,7 +15,7 @@ from typing import IO, cast
 from ..errors import TopompiError
 from .limits import Limits
 
-__all__ = ["Budget", "Part", "Store", "unpack"]
+__all__ = ["Budget", "Section", "Unpacked", "unpack"]
 
 CHUNK = 1 << 18
 IN_MEMORY = 64 << 20
@@ -58,7 +58,7 @@ class Budget:
         self.take_bytes(0, place)
 
 
-class Store:
+class Unpacked:
     """A store of unpacked bytes, in memory if they are at most 64 MiB, else in an unnamed temporary file."""
 
     def __init__(self) -> None:
@@ -76,10 +76,10 @@ class Store:
 
     def open(self) -> IO[bytes]:
         """Open a stream that reads all bytes of the store from the first; several streams may be open at once."""
-        return io.BufferedReader(Part(self._file, 0, self.length, owned=False))
+        return io.BufferedReader(Section(self._file, 0, self.length, owned=False))
 
 
-class Part(io.RawIOBase):
+class Section(io.RawIOBase):
     """A stream of a range of another stream's bytes.
 
     :param base: the other stream, which must be seekable.
@@ -122,7 +122,7 @@ class Part(io.RawIOBase):
         super().close()
 
 
-def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bool = False) -> Store | None:
+def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bool = False) -> Unpacked | None:
     """Unpack a whole file and return its content, so that damage is found before any parsing; None if it is not packed.
 
     :param stream: stream of the file, at its beginning.
@@ -137,7 +137,7 @@ def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bo
     unpacker = next((unpacker for start, unpacker in _UNPACKERS.items() if magic.startswith(start)), None)
     if unpacker is None:
         return None
-    store = Store()
+    store = Unpacked()
     with unpacker(stream) as content:
         while chunk := _chunk(content, begun and store.length > 0):
             budget.take_bytes(len(chunk), name)

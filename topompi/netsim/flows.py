@@ -15,7 +15,7 @@ from .interpreter import Interpreter
 from .program import BACKGROUND, Program
 from .session import Programs, Rates
 from .tables import Tables
-from .tape import Tape, Traffic
+from .tape import RecordedTraffic, Tape
 from .wiring import Wiring
 
 try:
@@ -113,7 +113,7 @@ class FlowSession(Programs):
         about = self._hosts
         rates = np.ascontiguousarray(wiring.rate, dtype=np.float64)
         self._engine = kind(rates, about.copy_rate, about.send_overhead, about.receive_overhead, about.eager, tolerance)
-        self._traffic: list[Traffic] = []
+        self._traffic: list[RecordedTraffic] = []
         self._entered: list[int] = []  # number of the first message in each item of ``_traffic``
         self._starts: list[Floats] = []
         super().__init__("flows", self._engine)

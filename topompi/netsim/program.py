@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import NetsimError
 
-__all__ = ["BACKGROUND", "COMPUTE", "ONCE", "RECEIVE", "REPEATS", "SEND", "UNTIL_ALL_RAN", "Messages", "Program"]
+__all__ = ["BACKGROUND", "COMPUTE", "ONCE", "RECEIVE", "REPEATS", "SEND", "UNTIL_ALL_RAN", "Program", "ProgramMessages"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ ONCE, UNTIL_ALL_RAN, BACKGROUND = REPEATS = ("once", "until_all_ran", "backgroun
 
 
 @dataclass(frozen=True, eq=False)
-class Messages:
+class ProgramMessages:
     """The messages of a program, each with its send and its receive.
 
     :param source: sending rank of each message, shape (messages,).
@@ -196,7 +196,7 @@ class Program:
         return np.repeat(np.where(waits < 0, -1, self.after * parts + last), parts)
 
     @cached_property
-    def messages(self) -> Messages:
+    def messages(self) -> ProgramMessages:
         """The messages, each with its send and its receive.
 
         :raises NetsimError: if a send has no receive, or its receive has another number of bytes.
@@ -216,7 +216,7 @@ class Program:
             row, other = sends[unlike[0]], receives[unlike[0]]
             text = f"rank {self.rank[other]}, step {self.step[other]}: amount"
             raise NetsimError(f"{self.name}: {text}: expecting {self.amount[row]:g} bytes, got {self.amount[other]:g}")
-        return Messages(self.rank[sends], self.peer[sends], self.amount[sends], sends, receives)
+        return ProgramMessages(self.rank[sends], self.peer[sends], self.amount[sends], sends, receives)
 
     @cached_property
     def _tags(self) -> tuple[int, Integers]:

@@ -15,7 +15,7 @@ from .program import REPEATS, Program
 from .tables import Tables
 from .wiring import Wiring
 
-__all__ = ["Tape", "Traffic", "marks_of", "waits_of"]
+__all__ = ["RecordedTraffic", "Tape", "marks_of", "waits_of"]
 
 Integers = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -24,7 +24,7 @@ MOST = 2**31 - 1  # largest number of items numbered in 32 bits
 
 
 @dataclass(frozen=True, eq=False)
-class Traffic:
+class RecordedTraffic:
     """The messages of all jobs, with their bytes and links.
 
     :param paths: links of each message, shape (messages, longest), padded with -1; a message inside a host has one
@@ -102,7 +102,7 @@ class Tape:
     latency: Floats
     send_step: Integers
     receive_step: Integers
-    traffic: Traffic
+    traffic: RecordedTraffic
 
     @property
     def num_ranks(self) -> int:
@@ -172,7 +172,7 @@ class Tape:
             latency=_latency(paths, wiring.latency, copy_latency),
             send_step=_whole(step_of_row[send]),
             receive_step=_whole(step_of_row[receive]),
-            traffic=Traffic(paths, nbytes, first_message, wiring.rate, copy_rate, len(hosts)),
+            traffic=RecordedTraffic(paths, nbytes, first_message, wiring.rate, copy_rate, len(hosts)),
         )
 
     def arrays(self, start: Floats) -> tuple[NDArray[np.generic], ...]:

@@ -12,7 +12,7 @@ from ..inputs import open_inputs
 from .descriptions import split_description
 from .devicewords import Described, learn_devices
 
-__all__ = ["NO_GUID", "Adapter", "HostNaming", "NamedAdapter", "naming_of", "read_names", "repeated"]
+__all__ = ["NO_GUID", "HostNaming", "NamedAdapter", "NamedPort", "naming_of", "read_names", "repeated"]
 
 _DNS = re.compile(r"(?=[^.]*[a-z])[\w-]+(?:\.[\w-]+)*", re.IGNORECASE)
 # GUIDs as InfiniBand's tools write them, and as Linux does, in four groups (/sys/class/infiniband/*/node_guid).
@@ -35,7 +35,7 @@ def _refuse(error: TopompiError) -> None:
 
 
 @dataclass(frozen=True)
-class Adapter:
+class NamedPort:
     """A port of a channel adapter, as one line of a report describes it.
 
     :param description: node description, usually host name and device.
@@ -62,7 +62,7 @@ class NamedAdapter:
     """
 
     identity: str
-    adapter: Adapter
+    adapter: NamedPort
     host: str
     device: str
     way: str
@@ -88,7 +88,7 @@ class HostNaming:
     rule: re.Pattern[str] | None = None
 
     def hosts(
-        self, adapters: Mapping[str, Adapter], cards: Mapping[str, str], problem: Problem = _refuse
+        self, adapters: Mapping[str, NamedPort], cards: Mapping[str, str], problem: Problem = _refuse
     ) -> tuple[dict[str, list[NamedAdapter]], str]:
         """Group adapters by host; return the groups by host name in order of appearance, and the ways used, in words.
 
@@ -135,7 +135,7 @@ class HostNaming:
             words += f"; {strange:,} of {len(self.names):,} GUIDs of --names are none of these"
         return {key if is_name else group[0].identity: group for (is_name, key), group in groups.items()}, words
 
-    def _named(self, identity: str, adapter: Adapter, cards: Mapping[str, str]) -> NamedAdapter:
+    def _named(self, identity: str, adapter: NamedPort, cards: Mapping[str, str]) -> NamedAdapter:
         host, device = split_description(adapter.description)
         way = _BY_WHOLE if host == adapter.description.strip() else _BY_DEVICE
         if self.rule is not None and (match := self.rule.search(adapter.description)):
@@ -147,7 +147,7 @@ class HostNaming:
         return NamedAdapter(identity, adapter, host, device, way)
 
     @staticmethod
-    def _guids(identity: str, adapter: Adapter, cards: Mapping[str, str]) -> tuple[str, str, str]:
+    def _guids(identity: str, adapter: NamedPort, cards: Mapping[str, str]) -> tuple[str, str, str]:
         """Return the GUIDs by which an adapter may be named, of its port, node and system image."""
         return identity, adapter.card, _card(adapter, cards)
 
@@ -169,7 +169,7 @@ def _learnt(named: Sequence[NamedAdapter], cards: Mapping[str, str], problem: Pr
     ]
 
 
-def _card(adapter: Adapter, cards: Mapping[str, str]) -> str:
+def _card(adapter: NamedPort, cards: Mapping[str, str]) -> str:
     return cards.get(adapter.card, adapter.card)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..mapping.distances import Distances, DistanceTable, Torus, Tree
+from ..mapping.distances import Distances, DistanceTable, TorusDistances, TreeDistances
 from ..mapping.machine import Machine, MachineError
 from ..topology import TopologyInterface
 from ..topology.tree import UNREACHABLE
@@ -82,7 +82,9 @@ def _tree(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances |
     """
     tree = interface.tree
     inwards = [*tree.cuts.tolist(), 0] if tree.depth else [0, 0]
-    found = Tree(tree.clusters[1 : max(tree.depth, 1)][:, order].astype(np.int64), np.array(inwards, dtype=np.int64))
+    found = TreeDistances(
+        tree.clusters[1 : max(tree.depth, 1)][:, order].astype(np.int64), np.array(inwards, dtype=np.int64)
+    )
     return found if _says(found, _hops(interface), order) else None
 
 
@@ -112,7 +114,7 @@ def _torus(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances 
     torus, leaf = interface.routes.fabric.torus, interface.host_routes.leaf[order]
     if torus is None or len(np.unique(leaf)) < len(order) or (leaf < 0).any():
         return None
-    found = Torus(torus.dims, torus.wrap, torus.coordinates[leaf])
+    found = TorusDistances(torus.dims, torus.wrap, torus.coordinates[leaf])
     links = _hops(interface) - 1  # a route crosses one switch more than links between switches
     np.fill_diagonal(links, 0)
     return found if _says(found, links, order) else None

@@ -20,7 +20,7 @@ from ..mapping.work import Work
 from ..topology import TopologyInterface
 from .machine import machine_of
 
-__all__ = ["FIGURES", "THRESHOLD", "Aim", "Found", "RemapError", "search"]
+__all__ = ["FIGURES", "THRESHOLD", "Aim", "FoundOrder", "RemapError", "search"]
 
 THRESHOLD = 0.03  # least fraction of the objective that a new order must save to be taken or recommended
 # Work after which the search begins no further step if its result is only a figure of a summary. Orders of 10,000 ranks
@@ -112,7 +112,7 @@ class Aim:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundOrder:
     """The result of a search, whether its order is worth to be taken or not.
 
     :param machine: hosts and distances.
@@ -135,7 +135,7 @@ class Found:
     cut: str
 
 
-def search(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Found:
+def search(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> FoundOrder:
     """Search for a better order of the ranks. The result depends on the arguments and TOPOMPI_MAP_QUALITY alone.
 
     :param graph: communication graph of all ranks of ``interface``, or of the first ranks if the others send nothing.
@@ -154,4 +154,4 @@ def search(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) ->
         best = aim.best(graph, machine, given, work)
         after = evaluate(best, graph, machine)
         gain = 1 - aim.cost(best, after, graph, machine) / least
-    return Found(machine, given, best, before, after, gain, gain > 0 and gain >= aim.threshold, work.cut)
+    return FoundOrder(machine, given, best, before, after, gain, gain > 0 and gain >= aim.threshold, work.cut)

@@ -16,7 +16,7 @@ from .part import restricted
 if TYPE_CHECKING:
     from ..topology import TopologyInterface
 
-__all__ = ["Meeting", "Siblings"]
+__all__ = ["Siblings", "SplitArguments"]
 
 Integers = NDArray[np.int64]
 
@@ -65,7 +65,7 @@ class Siblings:
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class SplitArguments:
     """The arguments of all ranks of a communicator in a split; the new communicators are derived from them on demand.
 
     :param interface: a topology that contains all ranks of the communicator.

@@ -16,15 +16,15 @@ from tests.support import examples, refusal
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.estimates.estimators import METHODS, estimate, filter_bias
 from topompi.machine.colocation.estimates.nodes import estimate_nodes, stopped_on
-from topompi.machine.colocation.estimates.records import Groups, Records, groups_of, read_records, write_records
+from topompi.machine.colocation.estimates.records import ProgressRates, Records, groups_of, read_records, write_records
 
 STEADY = Phase(1.0, aggressiveness=1.0)
 
 
-def noisy(truth: float, noise: float, shutters: int = 20_000, seed: int = 1, windows: int = 1) -> Groups:
+def noisy(truth: float, noise: float, shutters: int = 20_000, seed: int = 1, windows: int = 1) -> ProgressRates:
     rng = np.random.default_rng(seed)
     means = np.array([truth, 1.0, truth])[:, None, None]
-    return Groups(means + noise * rng.standard_normal((3, shutters, windows)))
+    return ProgressRates(means + noise * rng.standard_normal((3, shutters, windows)))
 
 
 def drawn(jobs: int, milliseconds: float, seed: int) -> list[list[Phase]]:
@@ -90,12 +90,12 @@ def test_only_random_pauses_sample_jobs_that_a_shutter_brings_out_of_step_with_e
     assert errors[1] < 0.05
 
 
-def _disturbed(groups: Groups, slow: float, lost: float, seed: int = 0) -> Groups:
+def _disturbed(groups: ProgressRates, slow: float, lost: float, seed: int = 0) -> ProgressRates:
     """Windows as on real cores: the first one after a stop or a resumption is slow, and some lose the core."""
     rng = np.random.default_rng(seed)
     rates = groups.rates.copy()
     rates[:, :, 0] *= np.array([1 - slow / 2, 1 - slow, 1 - 2 * slow])[:, None]
-    return Groups(np.where(rng.random(rates.shape) < lost, rates * rng.random(rates.shape), rates))
+    return ProgressRates(np.where(rng.random(rates.shape) < lost, rates * rng.random(rates.shape), rates))
 
 
 @pytest.mark.parametrize(("slow", "lost"), [(0.0, 0.0), (0.03, 0.01), (0.04, 0.05)])
@@ -149,10 +149,10 @@ def test_at_ten_percent_of_interference_the_filter_has_no_bias():
 def test_too_few_groups_fall_back_and_the_result_says_so():
     rates = np.ones((3, 40, 1))
     rates[0, :37] = 0.5  # phase boundaries
-    found = estimate(Groups(rates), "filtered")
+    found = estimate(ProgressRates(rates), "filtered")
     assert (found.method, found.total) == ("unfiltered", 40)
     assert found.fallback == "0 of 40 shutters pass filtered: unfiltered"
-    nothing = estimate(Groups(np.empty((3, 0, 1))))
+    nothing = estimate(ProgressRates(np.empty((3, 0, 1))))
     assert (nothing.performance, nothing.low, nothing.high) == (1, 0, 1)
     assert "nothing is known" in nothing.doubt
 
@@ -161,7 +161,7 @@ def test_too_few_groups_fall_back_and_the_result_says_so():
 @examples(30)
 def test_the_unit_of_the_rate_does_not_matter(unit, truth, method):
     groups = noisy(truth, 0.01, 200)
-    scaled = estimate(Groups(groups.rates * unit), method)
+    scaled = estimate(ProgressRates(groups.rates * unit), method)
     assert scaled.performance == pytest.approx(estimate(groups, method).performance, rel=1e-9)
 
 
@@ -283,13 +283,13 @@ def test_equation_10_agrees_with_equation_9():
     assert dilated(1, 1e9, p) == pytest.approx(1.2)
 
 
-def on_each_node(milliseconds: float, rounds: int, nodes: int = 60) -> tuple[list[Groups], float]:
+def on_each_node(milliseconds: float, rounds: int, nodes: int = 60) -> tuple[list[ProgressRates], float]:
     """Rates of a job on many independent nodes, as logs of their own, and its true performance."""
     shutter = Shutter(pause=0.05, poisson=True)
     found = simulate(drawn(2, milliseconds, 3), rounds, shutter, nodes=nodes, noise=0.005)
     groups = groups_of(found.records, "0")
     parts = np.split(groups.rates, nodes, axis=1)
-    return [Groups(part) for part in parts], float(found.performance[0])
+    return [ProgressRates(part) for part in parts], float(found.performance[0])
 
 
 @pytest.mark.parametrize("method", ["local", "unfiltered"])

@@ -12,12 +12,14 @@ from studies.poppa.jobmodel import Phase, Shutter, simulate
 from tests.colocation.estimates.test_estimators import noisy
 from tests.support import examples
 from topompi.machine.colocation.estimates.estimators import NOTHING, TOO_SHORT, estimate
-from topompi.machine.colocation.estimates.records import Groups, Records, groups_of
+from topompi.machine.colocation.estimates.records import ProgressRates, Records, groups_of
 
 WINDOW = 0.32e-3
 
 
-def cold(truth: float, lost: float, milliseconds: float, seed: int, noise: float = 0.02, shutters: int = 400) -> Groups:
+def cold(
+    truth: float, lost: float, milliseconds: float, seed: int, noise: float = 0.02, shutters: int = 400
+) -> ProgressRates:
     """A job that has lost a share of its rate to cold caches at the stop, which warm up; every fourth shutter is long.
 
     The rate of warm caches is 1, and that beside others ``truth``.

@@ -13,11 +13,11 @@ import pytest
 from tests.support import ROOT, command_line
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.measuring.journal import Journal
-from topompi.machine.colocation.measuring.plan import Program, Run
+from topompi.machine.colocation.measuring.plan import MeasuredProgram, MeasuredRun
 from topompi.machine.colocation.measuring.running import Guard, RunError, run_segment
 from topompi.machine.colocation.speedups.files import read_speedups
 
-PROGRAMS = [Program("a", ("true",)), Program("b", ("true", "2"))]
+PROGRAMS = [MeasuredProgram("a", ("true",)), MeasuredProgram("b", ("true", "2"))]
 CORES = ([0], [1])
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
@@ -71,7 +71,7 @@ def test_a_guard_that_is_killed_disturbs_no_run(tmp_path):
     with Guard() as guard:
         guard._process.kill()
         guard._process.wait()
-        run_segment([Program("a", ("true",))], CORES, 10, lambda name, _: ended.append(name), guard)
+        run_segment([MeasuredProgram("a", ("true",))], CORES, 10, lambda name, _: ended.append(name), guard)
     assert ended == ["a"]
 
 
@@ -96,7 +96,7 @@ def _runs(pid: int) -> bool:
 @two_cores
 def test_the_shorter_program_is_restarted_until_the_longer_ends():
     ended: list[str] = []
-    programs = [Program("long", ("sleep", "2")), Program("short", ("sleep", "0.05"))]
+    programs = [MeasuredProgram("long", ("sleep", "2")), MeasuredProgram("short", ("sleep", "0.05"))]
     run_segment(programs, CORES, 10, lambda name, _: ended.append(name))
     assert ended.count("long") == 1
     assert ended[-1] == "long"
@@ -104,19 +104,19 @@ def test_the_shorter_program_is_restarted_until_the_longer_ends():
 
 
 def test_a_program_that_fails_is_an_error_with_its_last_lines():
-    failing = Program("bad", ("sh", "-c", "echo one >&2; echo two >&2; exit 3"))
+    failing = MeasuredProgram("bad", ("sh", "-c", "echo one >&2; echo two >&2; exit 3"))
     with pytest.raises(RunError, match=r"bad: expecting exit code 0, got exit code 3; its last lines: one \| two"):
         run_segment([failing], CORES, 10, lambda *_: None)
     with pytest.raises(RunError, match="bad: expecting exit code 0, got signal SIGTERM; it wrote no error"):
-        run_segment([Program("bad", ("sh", "-c", "kill $$"))], CORES, 10, lambda *_: None)
+        run_segment([MeasuredProgram("bad", ("sh", "-c", "kill $$"))], CORES, 10, lambda *_: None)
     with pytest.raises(RunError, match=r"none: expecting a program that starts, got .*No such file"):
-        run_segment([Program("none", ("/nonexistent",))], CORES, 10, lambda *_: None)
+        run_segment([MeasuredProgram("none", ("/nonexistent",))], CORES, 10, lambda *_: None)
 
 
 def test_a_run_over_its_limit_is_ended_with_all_in_its_group(tmp_path):
     line = f"sleep 60 & echo $! > {tmp_path / 'pid'}; wait"
     with pytest.raises(RunError, match=r"long: expecting an end within 0\.3 s, got none"):
-        run_segment([Program("long", ("sh", "-c", line))], CORES, 0.3, lambda *_: None)
+        run_segment([MeasuredProgram("long", ("sh", "-c", line))], CORES, 0.3, lambda *_: None)
     pid = int((tmp_path / "pid").read_text())
     assert _wait_for(lambda: not _runs(pid))
 
@@ -124,7 +124,7 @@ def test_a_run_over_its_limit_is_ended_with_all_in_its_group(tmp_path):
 def test_a_journal_cut_at_any_byte_keeps_its_complete_runs(tmp_path):
     path = tmp_path / "runs"
     journal = Journal(path, PROGRAMS, CORES)
-    runs = [Run(("a", "b"), 0, "a", None, 1.5), Run(("a", "b"), 0, "b", "a", 2.5)]
+    runs = [MeasuredRun(("a", "b"), 0, "a", None, 1.5), MeasuredRun(("a", "b"), 0, "b", "a", 2.5)]
     for run in runs:
         journal.write(run)
     journal.close()
@@ -172,7 +172,7 @@ def test_a_journal_of_other_cores_or_commands_and_malformed_lines_are_refused(tm
     with pytest.raises(ColocationError, match=r":1: expecting .*cores"):
         Journal(path, PROGRAMS, ([0], [2]))
     with pytest.raises(ColocationError, match=r"a: expecting the command \['true'\], got \['false'\]"):
-        Journal(path, [Program("a", ("false",))], CORES)
+        Journal(path, [MeasuredProgram("a", ("false",))], CORES)
     text = path.read_text()
     wrong = ("x", "[1]", '["run",["a"],0,"a",null,1]', '["run",["a","b"],0,"a",null,-1]', '["run",["a","b"],0,"a",7,1]')
     for line in (*wrong, json.dumps(["run", ["a", "b"], 0, "a", None, "x"])):
@@ -188,7 +188,7 @@ def test_a_dry_run_writes_nothing_and_names_the_journal_of_other_commands(tmp_pa
     done = command_line(*words, f"--draw={tmp_path / 'heat.svg'}")
     assert (done.returncode, done.stderr) == (0, "1 of 1 cells still needed, unknown time\n")
     assert not list(tmp_path.iterdir())
-    Journal(kept, [Program("a", ("false",))], CORES).close()
+    Journal(kept, [MeasuredProgram("a", ("false",))], CORES).close()
     before = kept.read_bytes()
     assert f"{kept}: a: expecting the command" in command_line(*words).stderr
     assert kept.read_bytes() == before

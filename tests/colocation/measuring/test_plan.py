@@ -14,9 +14,9 @@ from tests.support import examples
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.measuring.estimating import forecast, speedups_of, spreads_of
 from topompi.machine.colocation.measuring.plan import (
-    Rules,
-    Run,
+    MeasuredRun,
     Segment,
+    StoppingRules,
     missing_of,
     next_segment,
     pairs_of,
@@ -26,17 +26,17 @@ from topompi.machine.colocation.measuring.plan import (
 NAMES = ("a", "b", "c")
 
 
-def _runs_of(segment: Segment, seconds) -> list[Run]:
+def _runs_of(segment: Segment, seconds) -> list[MeasuredRun]:
     """The runs that a segment yields, by a function from program and neighbour to seconds."""
     if len(segment.programs) == 1:
         (name,) = segment.programs
-        return [Run(segment.pair, segment.block, name, None, seconds(name, None))]
+        return [MeasuredRun(segment.pair, segment.block, name, None, seconds(name, None))]
     one, other = segment.programs
     ends = [(one, other), (other, one)]
-    return [Run(segment.pair, segment.block, name, beside, seconds(name, beside)) for name, beside in ends]
+    return [MeasuredRun(segment.pair, segment.block, name, beside, seconds(name, beside)) for name, beside in ends]
 
 
-def _measured(pairs, rules, seconds, runs=()) -> list[Run]:
+def _measured(pairs, rules, seconds, runs=()) -> list[MeasuredRun]:
     """Follow the plan to its end."""
     made = list(runs)
     while (segment := next_segment(pairs, made, spreads_of(made), rules)) is not None:
@@ -49,18 +49,18 @@ def _measured(pairs, rules, seconds, runs=()) -> list[Run]:
 @given(st.integers(1, 4), st.integers(0, 3), st.floats(0, 0.2), st.integers(0, 99))
 def test_the_plan_ends_with_every_pair_between_the_least_and_the_largest_number_of_blocks(least, more, noise, seed):
     rng, pairs = random.Random(seed), pairs_of(NAMES)
-    runs = _measured(pairs, Rules(least, least + more), lambda *_: rng.lognormvariate(0, noise))
+    runs = _measured(pairs, StoppingRules(least, least + more), lambda *_: rng.lognormvariate(0, noise))
     for pair in pairs:
         assert least <= missing_of(pair, runs)[0].block <= least + more
-    assert forecast(pairs, runs, spreads_of(runs), Rules(least, least + more)) == (
-        type(forecast(pairs, runs, {}, Rules(least, least + more)))(0, 0.0)
+    assert forecast(pairs, runs, spreads_of(runs), StoppingRules(least, least + more)) == (
+        type(forecast(pairs, runs, {}, StoppingRules(least, least + more)))(0, 0.0)
     )
 
 
 @examples(30)
 @given(st.integers(0, 60), st.integers(0, 99))
 def test_a_measurement_cut_short_anywhere_goes_on_where_it_was(cut, seed):
-    pairs, rules = pairs_of(NAMES[:2]), Rules(2, 2)
+    pairs, rules = pairs_of(NAMES[:2]), StoppingRules(2, 2)
     rng = random.Random(seed)
     whole = _measured(pairs, rules, lambda *_: rng.uniform(1, 2))
     kept = whole[: cut % (len(whole) + 1)]
@@ -71,9 +71,9 @@ def test_a_measurement_cut_short_anywhere_goes_on_where_it_was(cut, seed):
 
 
 def test_shared_segments_stand_between_solo_segments_of_both_programs_in_turning_order():
-    runs, order = list[Run](), list[tuple[str, ...]]()
+    runs, order = list[MeasuredRun](), list[tuple[str, ...]]()
     for _ in range(6):
-        segment = next_segment([("a", "b")], runs, {}, Rules(2, 2))
+        segment = next_segment([("a", "b")], runs, {}, StoppingRules(2, 2))
         order.append(segment.programs)
         runs += _runs_of(segment, lambda *_: 1.0)
     assert order == [("a",), ("a", "b"), ("b",), ("b",), ("a", "b"), ("a",)]
@@ -81,10 +81,10 @@ def test_shared_segments_stand_between_solo_segments_of_both_programs_in_turning
 
 def test_the_pair_with_the_widest_interval_is_visited_after_all_have_their_least_number_of_blocks():
     pairs = [("a", "a"), ("a", "b"), ("b", "b")]
-    runs = _measured(pairs, Rules(2, 2), lambda *_: 1.0)
+    runs = _measured(pairs, StoppingRules(2, 2), lambda *_: 1.0)
     spread = {("a", "a"): 0.05, ("a", "b"): 0.2, ("b", "b"): 0.01}
-    assert next_segment(pairs, runs, spread, Rules(2, 9)).pair == ("a", "b")
-    assert next_segment(pairs, runs, dict.fromkeys(pairs, 0.01), Rules(2, 9)) is None
+    assert next_segment(pairs, runs, spread, StoppingRules(2, 9)).pair == ("a", "b")
+    assert next_segment(pairs, runs, dict.fromkeys(pairs, 0.01), StoppingRules(2, 9)) is None
 
 
 @examples(20)
@@ -94,7 +94,7 @@ def test_speed_ups_are_exact_however_the_machine_drifts_between_blocks(drift, se
     rng = np.random.default_rng(seed)
     solo = dict(zip(NAMES, rng.uniform(1, 9, 3), strict=True))
     slow = {(one, other): rng.uniform(1, 2) for one in NAMES for other in NAMES}
-    made, pairs, rules = list[Run](), pairs_of(NAMES), Rules(3, 3)
+    made, pairs, rules = list[MeasuredRun](), pairs_of(NAMES), StoppingRules(3, 3)
     while (segment := next_segment(pairs, made, {}, rules)) is not None:
         factor = 1 + drift * segment.block
         made += _runs_of(
@@ -110,7 +110,7 @@ def test_speed_ups_are_exact_however_the_machine_drifts_between_blocks(drift, se
 def test_intervals_hold_the_true_speed_up_in_most_measurements():
     held = 0
     for seed in range(40):
-        rng, runs = random.Random(seed), list[Run]()
+        rng, runs = random.Random(seed), list[MeasuredRun]()
         for pair, block in product([("a", "a"), ("a", "b")], range(9)):
             for name in dict.fromkeys(pair):
                 segments = [Segment(pair, block, (name,)), Segment(pair, block, pair)]
@@ -125,8 +125,11 @@ def test_intervals_hold_the_true_speed_up_in_most_measurements():
 def test_a_smaller_within_and_more_blocks_lead_to_the_wanted_and_to_narrower_intervals():
     pairs, widths = pairs_of(NAMES[:2]), {0.2: list[float](), 0.02: list[float]()}
     for seed in range(6):
-        rng, runs = random.Random(seed), list[Run]()
-        for rules in (Rules(3, 5, 0.2), Rules(3, 20, 0.02)):  # the second goes on with the runs of the first
+        rng, runs = random.Random(seed), list[MeasuredRun]()
+        for rules in (
+            StoppingRules(3, 5, 0.2),
+            StoppingRules(3, 20, 0.02),
+        ):  # the second goes on with the runs of the first
             runs = _measured(pairs, rules, lambda *_, rng=rng: rng.lognormvariate(0, 0.03), runs)
             spread = spreads_of(runs)
             assert all(spread[pair] <= rules.within or missing_of(pair, runs)[0].block == rules.most for pair in pairs)
@@ -136,7 +139,7 @@ def test_a_smaller_within_and_more_blocks_lead_to_the_wanted_and_to_narrower_int
 
 
 def test_the_forecast_counts_cells_and_seconds():
-    rules, pairs = Rules(2, 2), pairs_of(("a", "b"))
+    rules, pairs = StoppingRules(2, 2), pairs_of(("a", "b"))
     before = forecast(pairs, [], {}, rules)
     assert before.cells == 4
     assert math.isnan(before.seconds)

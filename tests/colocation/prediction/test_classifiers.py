@@ -11,22 +11,22 @@ import pytest
 from tests.support import refusal
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.prediction.classifiers import MODELS, search
-from topompi.machine.colocation.prediction.features import PROGRAMS, SETS, Pairs, joined, pairs_of
+from topompi.machine.colocation.prediction.features import PROGRAMS, SETS, FeatureRows, joined, pairs_of
 from topompi.machine.colocation.profiles.system import Tag
 from topompi.machine.colocation.rules.kinds import Kind
-from topompi.machine.colocation.rules.labels import Character
+from topompi.machine.colocation.rules.labels import Labels
 from topompi.machine.colocation.speedups.matrix import Speedups
 
 NAMES = tuple("abcdef")
 
 
-def _programs() -> tuple[list[Tag], list[Character]]:
+def _programs() -> tuple[list[Tag], list[Labels]]:
     values = np.random.default_rng(0).random((len(NAMES), 5)).round(3)
     tags = [Tag(name, *row) for name, row in zip(NAMES, values.tolist(), strict=True)]
-    return tags, [Character(name, kind, 0.5) for name, kind in zip(NAMES, Kind, strict=False)]
+    return tags, [Labels(name, kind, 0.5) for name, kind in zip(NAMES, Kind, strict=False)]
 
 
-def _pairs(features: str = "axes") -> Pairs:
+def _pairs(features: str = "axes") -> FeatureRows:
     """Pairs whose class follows from the memory axes of program and neighbour."""
     tags, characters = _programs()
     memory = np.array([tag.memory for tag in tags])

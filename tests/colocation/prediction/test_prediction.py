@@ -16,7 +16,7 @@ from topompi.cli.colocate.app import app
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.prediction.cells import (
     LEAST,
-    Prediction,
+    PredictedCells,
     choose_terms,
     expected_accuracy,
     left_out,
@@ -143,7 +143,7 @@ def test_a_pair_of_unknown_cells_is_worth_more_than_a_less_sure_single_one():
     sure[0, 2] = 0.5
     chance = np.stack((sure, 1 - sure, np.zeros((3, 3))), axis=-1)
     one = np.ones((3, 3))
-    made = Prediction(one, one, one, chance, np.full((3, 3), 0.01), 1, np.ones(1), 0.9)
+    made = PredictedCells(one, one, one, chance, np.full((3, 3), 0.01), 1, np.ones(1), 0.9)
     assert next_cells(_of(ratio), made, 3) == [(0, 1), (1, 0), (0, 2)]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from studies.coscheduling2025.scoring import both_good, frontier, held_out, score, unseen
 from tests.support import examples
-from topompi.machine.colocation.prediction.features import Pairs
+from topompi.machine.colocation.prediction.features import FeatureRows
 from topompi.machine.colocation.speedups.bands import BAD, GOOD, STATIONARY
 
 CODES = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=40).map(lambda rows: np.array(rows).T)
@@ -69,7 +69,7 @@ def test_the_source_s_218_rows_are_152_and_66():
 def test_no_training_row_of_a_held_out_group_knows_it():
     names = ["cg.C", "cg.D", "ep.C", "ft.C"]
     one, other = (np.array(names, dtype=object)[at.ravel()] for at in np.indices((4, 4)))
-    pairs = Pairs("axes", np.zeros((16, 1)), np.zeros(16, np.int8), one, other)
+    pairs = FeatureRows("axes", np.zeros((16, 1)), np.zeros(16, np.int8), one, other)
     seen = []
     for group, train, test in held_out(pairs, lambda name: name.partition(".")[0]):
         assert (train != test).all()

@@ -9,9 +9,9 @@ from studies.coscheduling2025.published import ACCURACY, MEASURED_NAMES, NAS, SP
 from tests.support import examples, refusal, shared_data
 from topompi.machine.colocation.errors import ColocationError
 from topompi.machine.colocation.profiles.record import Profile
-from topompi.machine.colocation.profiles.system import System, Tag, Thresholds
+from topompi.machine.colocation.profiles.system import KindLimits, System, Tag
 from topompi.machine.colocation.rules.kinds import Kind, kind_of
-from topompi.machine.colocation.rules.labels import Character, label, labels
+from topompi.machine.colocation.rules.labels import Labels, label, labels
 from topompi.machine.colocation.speedups.bands import VERDICTS, verdicts
 from topompi.machine.colocation.speedups.files import read_speedups
 
@@ -64,7 +64,7 @@ def test_all_stated_speedups_of_ep_are_fully_correct():
 )
 def test_the_kind_follows_the_largest_axis_and_a_second_one(axes, shares: dict[str, float], kind: Kind):
     flops, memory, mpi, misses = axes
-    assert kind_of(Tag("p", flops, memory, mpi, misses=misses, shares=shares), Thresholds()) is kind
+    assert kind_of(Tag("p", flops, memory, mpi, misses=misses, shares=shares), KindLimits()) is kind
 
 
 AXIS = st.floats(0, 1)
@@ -83,8 +83,8 @@ def test_kinds_depend_on_normalised_axes_only(flops, memory, mpi, misses, scale)
 
 
 def test_an_unknown_axis_that_decides_is_named():
-    assert refusal(kind_of, Tag("p", 0.1, 0.9, 0.2), Thresholds(), error=ColocationError) == (
+    assert refusal(kind_of, Tag("p", 0.1, 0.9, 0.2), KindLimits(), error=ColocationError) == (
         "p: misses: expecting a measured value, got none"
     )
-    one, other = Character("a", Kind.M, 1.0), Character("b", Kind.M)
+    one, other = Labels("a", Kind.M, 1.0), Labels("b", Kind.M)
     assert "b: memory: expecting the bandwidth" in refusal(label, one, other, error=ColocationError)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from osu_like_bench.emulate import Emulated, LaunchOptions, Rates, take_down
+from osu_like_bench.emulate import Emulated, LaunchOptions, LinkRates, take_down
 from osu_like_bench.emulate.agent import enter
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.network import DATA, address, ports, processes
@@ -56,7 +56,7 @@ def interfaces():
 @pytest.mark.parametrize("spec", ["2x2", "1,3;2"])
 def test_up_makes_the_links_of_the_spec_and_down_leaves_nothing(spec):
     before = interfaces()
-    network = Emulated(spec, Rates.parse("50M", "20M,30M", "h1=10M"), name="updown")
+    network = Emulated(spec, LinkRates.parse("50M", "20M,30M", "h1=10M"), name="updown")
     state = network.up()
     assert interfaces() == before  # nothing of ours is among the machine's
     found = {}
@@ -77,7 +77,7 @@ def test_up_makes_the_links_of_the_spec_and_down_leaves_nothing(spec):
 
 @needs_root
 def test_switches_in_a_ring_forward_by_the_tables_and_flood_nothing():
-    with Emulated("torus:5", Rates.parse("50M", "50M")) as network:
+    with Emulated("torus:5", LinkRates.parse("50M", "50M")) as network:
         fabric, last = network.fabric, network.fabric.num_hosts - 1
         assert measure_round_trip(fabric, network.state, 0.1) > 0
         said = subprocess.run(
@@ -258,7 +258,7 @@ def test_data_crosses_the_links_and_a_second_job_loads_them():
         "b = a.copy(); c.Barrier(); t = time.perf_counter(); c.Alltoall(a, b); c.Barrier();"
         "c.rank == 0 and print(time.perf_counter() - t)"
     )
-    with Emulated("2x2", Rates.parse("20M", "20M")) as network:
+    with Emulated("2x2", LinkRates.parse("20M", "20M")) as network:
         alone = network.run(["-c", code], LaunchOptions(timeout=60))
         loaded = network.run(["-c", code], LaunchOptions(timeout=60, background=10_000))
     assert alone.returncode == loaded.returncode == 0, alone.stderr + loaded.stderr
@@ -284,7 +284,7 @@ def test_a_job_beyond_its_time_is_ended():
 
 @needs_root
 def test_no_link_is_faster_than_its_rate():
-    with Emulated("2x2", Rates.parse("40M", "20M")) as network:
+    with Emulated("2x2", LinkRates.parse("40M", "20M")) as network:
         measured = list(measure_rates(network.fabric, network.state, seconds=0.4))
     assert [link.nominal for link in measured] == [40e6, 20e6]
     for link in measured:

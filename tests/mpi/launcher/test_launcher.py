@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.support import ROOT, run_mpi, with_reasons
-from topompi.mpi.dispatch.counters import Counters
+from topompi.mpi.dispatch.counters import CallCounters
 from topompi.mpi.launcher import launch, program_of
 
 PLACED = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0002,0005]")
@@ -104,7 +104,7 @@ def test_verbose_tells_what_ran_and_why():
 
 
 def test_counters_sum_up_by_class_and_algorithm():
-    counters = Counters(True)
+    counters = CallCounters(True)
     for size, algorithm in ((8, "native"), (15, "native"), (16, "native"), (9, "leaders")):
         counters.count("Bcast", size, algorithm, "why", 2e-6, size * 1e-6)
     assert [line.split() for line in counters.lines()[1:]] == [
@@ -115,7 +115,7 @@ def test_counters_sum_up_by_class_and_algorithm():
 
 
 def test_long_reasons_stand_once_below_a_table_that_a_terminal_shows_and_han_is_explained():
-    counters = Counters(True)
+    counters = CallCounters(True)
     reason = (
         "native: no schedule has proved itself; cost model: han: inside hosts and between them, 16 segments of 64 KiB"
     )

@@ -14,7 +14,7 @@ from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
 from tests.prediction.test_library_models import METHODS
 from tests.schedules.test_registry import placed
 from tests.support import ROOT, run_mpi
-from topompi.mpi.prediction.libraries import Question, model_of
+from topompi.mpi.prediction.libraries import CallShape, model_of
 
 RECORD = ROOT / "tests/programs/recordpatterns.py"
 ITEM = 8  # bytes
@@ -37,7 +37,7 @@ def library():
 
 def question(rank_host, call):
     """What is asked of a call: its method, bytes, bytes of an item, whether it commutes, its root."""
-    return Question(call[0], call[1], rank_host, call[3], call[2])
+    return CallShape(call[0], call[1], rank_host, call[3], call[2])
 
 
 def sizes(method, ranks):

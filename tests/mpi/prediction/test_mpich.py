@@ -10,7 +10,7 @@ import pytest
 from tests.prediction.test_mpich import network
 from tests.support import ROOT, mpirun, run_mpi
 from topompi.mpi.execution.specs import CALLS
-from topompi.mpi.prediction.libraries import Question
+from topompi.mpi.prediction.libraries import CallShape
 from topompi.mpi.prediction.libraries.mpich import MPICH
 from topompi.mpi.prediction.libraries.mpich_forced import ALGORITHMS, forced
 from topompi.mpi.prediction.librarychoices import LibraryChoice
@@ -56,7 +56,7 @@ def cells(ranks):
 def predicted(call, hosts):
     """Messages and bytes from each rank to each on another host, shape (2, p, p); None where the model is silent."""
     method, nbytes, _, commutes = call
-    decision = MPICH().decide(Question(method, nbytes, np.array(hosts), commutes, item=8))
+    decision = MPICH().decide(CallShape(method, nbytes, np.array(hosts), commutes, item=8))
     return None if decision is None else messages(decision, call, hosts)
 
 
@@ -145,7 +145,7 @@ def tables():
 
 def choices_of(ranks):
     """Each algorithm of each method at a size of its own, among sizes that are left to the library."""
-    question = {method: Question(method, 1 << 20, np.arange(ranks)) for method in ALGORITHMS}
+    question = {method: CallShape(method, 1 << 20, np.arange(ranks)) for method in ALGORITHMS}
     for method in ALGORITHMS:
         numbers = {number: segment for number, segment, _ in reversed(list(forced(question[method])))}
         for place, (number, segment) in enumerate([(0, 0), *sorted(numbers.items()), (0, 0)]):
@@ -167,7 +167,7 @@ def test_mpich_runs_the_algorithms_that_the_files_say(ranks, hosts, of, tmp_path
     sent = recorded(calls, ranks, tmp_path, **where, **files)
     by_size = {(one.method, one.nbytes): one for one in chosen}
     for call, table in zip(calls, sent, strict=True):
-        one, question = by_size[call[:2]], Question(call[0], call[1], host, item=8)
+        one, question = by_size[call[:2]], CallShape(call[0], call[1], host, item=8)
         decision = MPICH().decide(question)
         if one.number and of == ranks:
             decision = next(d for number, size, d in forced(question) if (number, size) == (one.number, one.segment))

@@ -12,7 +12,7 @@ from topompi.mpi.communicator.handle import keep
 from topompi.mpi.execution.buffers import block
 from topompi.mpi.execution.specs import CALLS
 from topompi.mpi.profile.collectives import collective
-from topompi.mpi.profile.counting import Counters, Recorded
+from topompi.mpi.profile.counting import Recorded, TrafficCounters
 from topompi.mpi.profile.messages import quick_bytes, sending
 
 ARRAY, EIGHT, INTS = np.zeros(3), np.zeros(8), np.zeros(3, dtype=np.int32)
@@ -63,7 +63,7 @@ def native(*_, **__):
 
 def rows_of(make, calls, sent=None):
     """The counters after some calls, as rows and as they are."""
-    counters = Counters(6, np.arange(6))
+    counters = TrafficCounters(6, np.arange(6))
     for args, named in calls:
         method = make(counters)
         assert method(Communicator(counters, sent), *args, **named) == "done"
@@ -110,7 +110,7 @@ def test_a_call_that_fails_is_not_counted():
     def failing(*_, **__):
         raise ValueError("no")
 
-    counters = Counters(6, np.arange(6))
+    counters = TrafficCounters(6, np.arange(6))
     for method in (sending(failing, counters, None), collective(failing, counters, None, CALLS["Bcast"])):
         with pytest.raises(ValueError, match="no"):
             method(Communicator(counters), ARRAY, 1)
@@ -118,7 +118,7 @@ def test_a_call_that_fails_is_not_counted():
 
 
 def test_the_first_call_of_a_communicator_makes_its_group():
-    counters, made = Counters(6, np.arange(6)), []
+    counters, made = TrafficCounters(6, np.arange(6)), []
 
     def group_of(comm):
         made.append(comm)
@@ -131,7 +131,7 @@ def test_the_first_call_of_a_communicator_makes_its_group():
         send(comm, ARRAY, 1)
     assert made == [comm]
     assert counters.rows(4, "").messages.tolist() == [3]
-    other = Counters(6, np.arange(6))  # of a later recording, on the same communicator
+    other = TrafficCounters(6, np.arange(6))  # of a later recording, on the same communicator
     sending(native, other, lambda comm: other.group(4, np.arange(6, dtype=np.int32)))(comm, ARRAY, 1)
     assert other.rows(4, "").messages.tolist() == [1]
     assert counters.rows(4, "").messages.tolist() == [3]

@@ -10,7 +10,7 @@ from tests.profile.test_profile import edges
 from tests.support import mpirun
 from topompi.cli.app import app
 from topompi.mpi.profile import read_profile
-from topompi.mpi.profile.recording import View
+from topompi.mpi.profile.recording import ProfileView
 
 pytestmark = pytest.mark.skipif(
     "Open MPI" not in MPI.Get_library_version(), reason="Open MPI's monitoring needs Open MPI"
@@ -45,7 +45,7 @@ def test_open_mpi_records_a_ring_and_an_alltoall_to_the_byte(tmp_path):
     assert edges(found.graph("E")) == ring
     everyone = {(one, other): (8000, 1) for one in range(4) for other in range(4) if one != other}
     assert edges(found.graph("I")) == everyone
-    assert (found.missing, found.coverage, found.view) == ((), 1.0, View("switch", "messages"))
+    assert (found.missing, found.coverage, found.view) == ((), 1.0, ProfileView("switch", "messages"))
 
 
 def test_a_program_that_fails_gives_its_exit_code(tmp_path):

@@ -11,7 +11,7 @@ from mpi4py import MPI
 from tests.support import ROOT, mpi_job, run_mpi
 from topompi.mapping import read_graph
 from topompi.mpi.profile import read_profile
-from topompi.mpi.profile.counting import Counters
+from topompi.mpi.profile.counting import TrafficCounters
 from topompi.mpi.profile.file import part_of, rank_line
 from topompi.mpi.profile.monitored import read_monitored
 from topompi.schedules.registry import make
@@ -191,7 +191,7 @@ def held(ranks: int, ranks_a_host: int) -> int:
     """Bytes of rank 0's counters and of another rank's line, if all send each other messages and make an alltoall."""
     tracemalloc.start()
     peers = np.arange(0, ranks, ranks_a_host)
-    counters = Counters(len(peers), peers)
+    counters = TrafficCounters(len(peers), peers)
     group = counters.group(0, (np.arange(ranks) // ranks_a_host).astype(np.int32))
     counters.add("E", group[np.arange(1, ranks)], np.full(ranks - 1, 1000))
     group.called("Alltoall", 0, 8 * ranks)

@@ -12,7 +12,7 @@ from tests.support import ROOT, mpirun, run_mpi
 from tests.topology.test_discover import manifest_of
 from tests.topology.test_inside import VERSION_2
 from topompi.topology import load
-from topompi.topology.inside import Place
+from topompi.topology.inside import ProcessPlace
 
 # --- a job ---------------------------------------------------------------------------------------------------------
 
@@ -65,14 +65,14 @@ def test_bound_ranks_of_a_job_have_levels_inside_their_host(tmp_path: Path) -> N
 def test_ranks_are_placed_by_the_guids_of_their_adapters_and_else_by_name(tmp_path: Path) -> None:
     from mpi4py import MPI
 
-    from topompi.mpi.communicator.discovery import Facts, _place
+    from topompi.mpi.communicator.discovery import RankFacts, _place
 
     assert MPI.COMM_SELF.size == 1
     (tmp_path / "fabric").write_text(default_report(pair()))
     fabric = load(tmp_path / "fabric").fabric
     left = fabric.adapter_ids[fabric.host_adapters[fabric.host_index["left"]][0]]
-    here = Place({"package": 0}, (left,)), Place({"package": 1, "L3": 4}, (left,)), Place({}, ())
-    facts = [Facts(name, rank, here[rank], None) for rank, name in enumerate(("strange", "strange", "right"))]
+    here = ProcessPlace({"package": 0}, (left,)), ProcessPlace({"package": 1, "L3": 4}, (left,)), ProcessPlace({}, ())
+    facts = [RankFacts(name, rank, here[rank], None) for rank, name in enumerate(("strange", "strange", "right"))]
     view = _place(facts, str(tmp_path / "fabric"), None)
     assert [view.hosts[host] for host in view.rank_host] == ["left", "left", "right"]
     assert {name: numbers.tolist() for name, numbers in view.domains} == {"package": [0, 1, -1], "L3": [-1, 4, -1]}

@@ -8,7 +8,7 @@ from tests.services import read, reversed_spines, running
 from tests.support import ROOT, run_mpi
 from topompi.machine.daemon.watch import Watch
 from topompi.topology import TopologyInterface
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 
 PROGRAM = """
 from mpi4py import MPI
@@ -54,7 +54,7 @@ def test_a_job_that_names_a_service_sees_the_fabric_of_the_service(tmp_path) -> 
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     routes = read()
-    with running(Store(lambda: routes)) as (service, address):
+    with running(RouteStore(lambda: routes)) as (service, address):
         env = {"TOPOMPI_TOPOLOGY": str(address), "TOPOMPI_HOSTS": ",".join(HOSTS)}
         done = run_mpi(3, script, env=env, timeout=60)
         assert done.returncode == 0, done.stderr
@@ -74,7 +74,7 @@ def test_a_running_job_goes_on_with_new_routes_as_the_page_shows(tmp_path) -> No
     marker, script = tmp_path / "changed", tmp_path / "program.py"
     script.write_text(f"{BEFORE}{block[1]}MARKER = {str(marker)!r}\n{CHANGES}")
     made = read("xgft:4,4;1,4", None)
-    store = Store(lambda: reversed_spines(made) if marker.exists() else made)
+    store = RouteStore(lambda: reversed_spines(made) if marker.exists() else made)
     hosts = ",".join(made.fabric.hosts[i] for i in (0, 5, 9))
     with running(store, watch=Watch([marker])) as (_, address):
         env = {"TOPOMPI_TOPOLOGY": str(address), "TOPOMPI_HOSTS": hosts}
@@ -115,7 +115,7 @@ def test_a_job_that_is_told_of_a_server_alone_asks_it_and_goes_on_flat_without_i
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     routes = read()
-    with running(Store(lambda: routes)) as (_, address):
+    with running(RouteStore(lambda: routes)) as (_, address):
         env = {"TOPOMPI_TOPOLOGY": "", "TOPOMPI_SERVER": str(address), "TOPOMPI_HOSTS": ",".join(HOSTS)}
         asked = run_mpi(3, script, env=env, timeout=60)
     assert f"topology from auto: {address}\n" in asked.stdout, asked.stderr

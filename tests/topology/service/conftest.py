@@ -8,7 +8,7 @@ from tests.services import read, running
 from topompi.topology import Routes
 from topompi.topology.client import Address
 from topompi.topology.service.state import Service
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 
 
 @pytest.fixture(scope="module")
@@ -18,5 +18,5 @@ def routes() -> Routes:
 
 @pytest.fixture(scope="module")
 def served(routes: Routes) -> Iterator[tuple[Service, Address]]:
-    with running(Store(lambda: routes)) as found:
+    with running(RouteStore(lambda: routes)) as found:
         yield found

@@ -23,7 +23,7 @@ from topompi.topology.service.connection import Connection
 from topompi.topology.service.generation import Generation
 from topompi.topology.service.requests import FIELDS
 from topompi.topology.service.state import Service
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 
 some_hosts = st.lists(st.integers(0, 63), min_size=1, max_size=12)
 
@@ -83,7 +83,7 @@ def with_rails(chooser: random.Random) -> Routes:
 def test_routes_that_the_service_computed_reach_the_job_as_they_are() -> None:
     made = read("xgft:4,4;1,4", None)
     names = [made.fabric.hosts[number] for number in (0, 5, 9, 14)]
-    with running(Store(lambda: made)) as (_, address):
+    with running(RouteStore(lambda: made)) as (_, address):
         got = load(str(address), hosts=names).routes
     view, wanted = TopologyInterface.place(names, got), TopologyInterface.place(names, made)
     for i, j in ((0, 1), (1, 0), (2, 3), (3, 1)):
@@ -207,7 +207,7 @@ TIGHT = Bounds(
 def test_slow_silent_and_greedy_clients_are_dropped_and_the_others_answered(routes, monkeypatch) -> None:
     monkeypatch.setattr(state, "LOOK_SECONDS", 0.1)
     first = routes.fabric.hosts[0]
-    with running(Store(lambda: routes), TIGHT) as (service, address):
+    with running(RouteStore(lambda: routes), TIGHT) as (service, address):
         half, silent, deaf = (address.connect() for _ in range(3))
         half.sendall(b"query h00")
         deaf.setblocking(False)
@@ -240,7 +240,7 @@ class Untaken(asyncio.Transport):
 
 
 def test_a_client_that_takes_a_large_answer_slowly_is_dropped_only_when_it_stops(routes) -> None:
-    service = Service(Store(lambda: routes), "test", Bounds(stall_seconds=10))
+    service = Service(RouteStore(lambda: routes), "test", Bounds(stall_seconds=10))
     connection, transport = Connection(service), Untaken()
     connection.connection_made(transport)
     transport.size = 20 << 20
@@ -260,7 +260,7 @@ def test_a_client_that_takes_a_large_answer_slowly_is_dropped_only_when_it_stops
 
 
 def test_for_a_client_beyond_the_bound_the_longest_silent_one_is_told_to_go(routes) -> None:
-    with running(Store(lambda: routes), TIGHT) as (service, address):
+    with running(RouteStore(lambda: routes), TIGHT) as (service, address):
         clients = [address.connect() for _ in range(TIGHT.clients)]
         wait_until(lambda: len(service.connections) == TIGHT.clients)
         clients[0].sendall(b"\n")
@@ -279,7 +279,7 @@ def test_for_a_client_beyond_the_bound_the_longest_silent_one_is_told_to_go(rout
 def test_a_client_beyond_its_rate_waits_and_loses_nothing(routes, monkeypatch) -> None:
     monkeypatch.setattr(state, "LOOK_SECONDS", 0.2)
     first = routes.fabric.hosts[0]
-    with running(Store(lambda: routes), Bounds(rate=20)) as (_, address):
+    with running(RouteStore(lambda: routes), Bounds(rate=20)) as (_, address):
         began = time.monotonic()
         answers = raw(address, f"query {first}:{first}\n".encode() * 50)
         assert answers == f"{first} {first}\n".encode() * 50

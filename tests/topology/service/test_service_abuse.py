@@ -12,7 +12,7 @@ import pytest
 from tests.services import raw, read, running, wait_until
 from topompi.topology.client import Address
 from topompi.topology.service.bounds import Bounds
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 
 GIB = 1 << 30
 CHUNK = b"x" * (1 << 16)
@@ -95,7 +95,7 @@ ABUSES: dict[str, Callable[[Address], object]] = {
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[Address, Callable[[], bool]]]:
     routes = read()
-    with running(Store(lambda: routes), Bounds(stall_seconds=0.5)) as (service, address):
+    with running(RouteStore(lambda: routes), Bounds(stall_seconds=0.5)) as (service, address):
         yield address, lambda: service.held == 0 and not service.connections
 
 

@@ -22,7 +22,7 @@ from topompi.cli.topology.service import is_local, query
 from topompi.errors import HostError, ServiceError, SourceError
 from topompi.topology import TopologyInterface, load
 from topompi.topology.client import Address, ask
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_addresses_beyond_this_host_are_told_apart(host: str, local: bool) -> No
 
 
 def test_a_question_about_health_fails_where_the_service_is_stale(routes, capsys) -> None:
-    with running(Store(lambda: routes)) as (service, address):
+    with running(RouteStore(lambda: routes)) as (service, address):
         query("health", str(address))
         assert json.loads(capsys.readouterr().out)["status"] == "ok"
         service.store.problem = "tables break off"

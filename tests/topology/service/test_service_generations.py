@@ -20,7 +20,7 @@ from topompi.topology.service import state
 from topompi.topology.service.digest import digest_of
 from topompi.topology.service.generation import Generation
 from topompi.topology.service.state import Service
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 from topompi.topology.sources import fabricjson, is_input
 
 
@@ -34,7 +34,7 @@ def test_a_watched_source_is_read_again_when_it_is_whole_and_only_then(tmp_path,
     answers = [" ".join([first, *Generation(1, routes, 0.0).route(first, other), other]) for routes in both]
     assert answers[0] != answers[1]
     watch = Watch([source])
-    with running(Store(lambda: read(source, None)), watch=watch) as (service, address):
+    with running(RouteStore(lambda: read(source, None)), watch=watch) as (service, address):
         assert ask_line(address, f"query {first}:{other}") == answers[0]
         source.write_text(texts[1][: len(texts[1]) // 2])
         wait_until(lambda: service.store.problem != "")
@@ -86,7 +86,7 @@ def test_a_log_that_grows_beside_the_tables_does_not_keep_them_from_being_read(t
 def test_what_changed_while_it_was_read_is_thrown_away() -> None:
     made = read("xgft:4,4;1,4", None)
     said = iter([made, reversed_spines(made), reversed_spines(made)])
-    store = Store(lambda: next(said))
+    store = RouteStore(lambda: next(said))
     assert not store.reload(lambda: False)
     assert store.current.number == 1
     assert store.reload()
@@ -95,7 +95,7 @@ def test_what_changed_while_it_was_read_is_thrown_away() -> None:
 
 def test_a_source_that_says_the_same_again_is_the_same_generation() -> None:
     said = iter([read(), read(), read(REPORT, None)])
-    store = Store(lambda: next(said))
+    store = RouteStore(lambda: next(said))
     store.problem = "it could not be read"
     assert store.reload()
     assert (store.current.number, store.problem) == (1, "")
@@ -106,7 +106,7 @@ def test_a_source_that_says_the_same_again_is_the_same_generation() -> None:
 def test_a_running_job_sees_that_its_routes_changed_and_reads_them_again() -> None:
     made = read("xgft:4,4;1,4", None)
     said = iter([made, reversed_spines(made)])
-    store = Store(lambda: next(said))
+    store = RouteStore(lambda: next(said))
     names = [made.fabric.hosts[i] for i in (0, 9, 0, 5)]
     with running(store) as (_, address):
         found = load(str(address), hosts=names)
@@ -133,7 +133,7 @@ def test_a_running_job_sees_that_its_routes_changed_and_reads_them_again() -> No
 
 
 def test_a_service_that_was_started_again_over_the_same_files_has_the_same_digest(routes) -> None:
-    first, again = Store(lambda: routes).current, Store(read).current
+    first, again = RouteStore(lambda: routes).current, RouteStore(read).current
     assert first.digest == again.digest
     table, rate = routes.next_link.copy(), routes.fabric.link_rate.copy()
     table[0, 3, 7] = -1
@@ -157,7 +157,7 @@ def test_a_view_and_lines_sent_together_come_from_whole_generations() -> None:
         wanted.append([" ".join([a, *generation.route(a, b), b]) for a, b in (x[6:].split(":") for x in lines)])
     assert wanted[0] != wanted[1]
     turn = itertools.count()
-    store = Store(lambda: made[next(turn) % 2])
+    store = RouteStore(lambda: made[next(turn) % 2])
     stop = threading.Event()
 
     def write() -> None:
@@ -181,7 +181,7 @@ def test_a_view_and_lines_sent_together_come_from_whole_generations() -> None:
 def test_a_command_writes_the_files_again_and_its_failure_is_part_of_health(tmp_path, routes) -> None:
     report = tmp_path / "report"
     shutil.copy(REPORT, report)
-    watch, service = Watch([report]), Service(Store(lambda: routes), "test")
+    watch, service = Watch([report]), Service(RouteStore(lambda: routes), "test")
 
     async def once(command: str) -> None:
         service.command_problem = "not yet run"

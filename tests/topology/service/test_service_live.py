@@ -13,7 +13,7 @@ from topompi.machine.daemon.watch import Watch
 from topompi.topology.client import Address, ask
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 from topompi.topology.sources import ibnetdiscover
 from topompi.topology.synthetic import from_spec
 from topompi.topology.writers.ibnetdiscover import write_ibnetdiscover
@@ -49,7 +49,7 @@ def test_a_cable_is_pulled_and_the_answers_follow_without_one_that_fails_or_mixe
         dump, report = simulation.route(), simulation.discover().rename(simulation.directory / "report")
         before, seen = traced(simulation, pairs), []
         stop = threading.Event()
-        with running(Store(lambda: read(report, dump)), watch=Watch([report, dump])) as (service, address):
+        with running(RouteStore(lambda: read(report, dump)), watch=Watch([report, dump])) as (service, address):
             load = threading.Thread(target=ask_often, args=(address, lines, stop, seen))
             load.start()
             leaf = made.switch_ids[int(made.adapter_leaf[0])]

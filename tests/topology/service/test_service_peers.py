@@ -21,7 +21,7 @@ from topompi.topology.service.connection import Connection
 from topompi.topology.service.identity import peer_of
 from topompi.topology.service.peers import Peers, Spent
 from topompi.topology.service.state import Service
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 
 HEALTH = b"GET /health HTTP/1.1\r\n\r\n"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
@@ -52,7 +52,7 @@ def is_closed(client: socket.socket) -> bool:
 def test_lines_without_end_of_one_peer_lock_no_other_one_out(routes, peers_by_address) -> None:
     bounds = Bounds(held_bytes=1 << 22, request_seconds=60)
     first = routes.fabric.hosts[0]
-    with running(Store(lambda: routes), bounds) as (service, address), ExitStack() as stack:
+    with running(RouteStore(lambda: routes), bounds) as (service, address), ExitStack() as stack:
         own = stack.enter_context(connected(address, "127.0.0.1"))
         own.sendall(f"query {first[:3]}".encode())
         wait_until(lambda: service.held > 0)
@@ -72,7 +72,7 @@ def test_lines_without_end_of_one_peer_lock_no_other_one_out(routes, peers_by_ad
 
 
 def test_where_there_are_too_many_clients_those_of_the_largest_peer_go(routes, peers_by_address) -> None:
-    with running(Store(lambda: routes), Bounds(clients=20)) as (service, address), ExitStack() as stack:
+    with running(RouteStore(lambda: routes), Bounds(clients=20)) as (service, address), ExitStack() as stack:
         own = stack.enter_context(connected(address, "127.0.0.1"))
         crowd = [stack.enter_context(connected(address, "127.0.0.2")) for _ in range(60)]
         wait_until(lambda: service.counters.dropped == 41)
@@ -85,7 +85,7 @@ def test_where_there_are_too_many_clients_those_of_the_largest_peer_go(routes, p
 
 def test_the_log_names_the_peer_once_for_many_clients_that_were_dropped(routes, peers_by_address, monkeypatch) -> None:
     monkeypatch.setattr(state, "LOOK_SECONDS", 0.1)
-    with running(Store(lambda: routes), Bounds(clients=5)) as (service, address), ExitStack() as stack:
+    with running(RouteStore(lambda: routes), Bounds(clients=5)) as (service, address), ExitStack() as stack:
         said: list[dict[str, object]] = []
         monkeypatch.setattr(service, "log", lambda event, *_, **fields: said.append({"event": event, **fields}))
         for _ in range(200):
@@ -265,7 +265,7 @@ def test_many_lines_at_once_are_answered_in_turns(routes, monkeypatch) -> None:
     first = routes.fabric.hosts[0]
 
     async def answered() -> tuple[int, int]:
-        one, transport = Connection(Service(Store(lambda: routes), "test")), _Taken()
+        one, transport = Connection(Service(RouteStore(lambda: routes), "test")), _Taken()
         one.connection_made(transport)
         one.data_received(f"query {first}:{first}\n".encode() * 15_000)
         at_once = transport.written.count(b"\n")

@@ -23,10 +23,10 @@ from topompi.topology import Routes
 from topompi.topology.client import Address, ask
 from topompi.topology.service import connection, requests, state, workers
 from topompi.topology.service.bounds import Bounds
-from topompi.topology.service.counters import Counters
-from topompi.topology.service.peers import Peer
+from topompi.topology.service.counters import ServiceCounters
+from topompi.topology.service.peers import PeerAccount
 from topompi.topology.service.requests import RequestError
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 from topompi.topology.service.workers import Workers
 
 SLOW = {"request": "view", "fields": ["hops"], "id": 7}
@@ -59,7 +59,7 @@ def _parent(path: Path) -> int:
 
 def test_a_view_beyond_its_time_is_ended_and_the_client_told(routes, work) -> None:
     work(lambda: time.sleep(600))
-    with running(Store(lambda: routes), Bounds(work_seconds=0.5)) as (service, address):
+    with running(RouteStore(lambda: routes), Bounds(work_seconds=0.5)) as (service, address):
         answer = ask(address, SLOW, 30)
         assert answer["error"].startswith("expecting an answer within 0.5 seconds of work, got none")
         assert (answer["kind"], answer["id"]) == ("WorkerError", 7)
@@ -69,13 +69,13 @@ def test_a_view_beyond_its_time_is_ended_and_the_client_told(routes, work) -> No
 
 def test_work_that_never_returns_to_python_ends_too(routes, work) -> None:
     work(lambda: 7**10_000_000_000)  # one operation
-    with running(Store(lambda: routes), Bounds(work_seconds=0.5)) as (_, address):
+    with running(RouteStore(lambda: routes), Bounds(work_seconds=0.5)) as (_, address):
         assert "error" in ask(address, SLOW, 30)
 
 
 def test_work_ends_when_its_client_leaves(routes, work) -> None:
     work(lambda: time.sleep(600))
-    with running(Store(lambda: routes), Bounds(work_seconds=300)) as (service, address):
+    with running(RouteStore(lambda: routes), Bounds(work_seconds=300)) as (service, address):
         before = children()
         leaves: list[Callable[[Any], None]] = [lambda client: None, lambda client: client.sendall(b"x" * 3_000_000)]
         for leave in leaves:  # the second one has more to say than is read before it is answered
@@ -91,7 +91,7 @@ def test_work_ends_when_its_client_leaves(routes, work) -> None:
 
 
 def test_a_client_that_is_closed_is_not_kept_open_by_a_worker(routes) -> None:
-    with running(Store(lambda: routes)) as (_, address), address.connect() as client:
+    with running(RouteStore(lambda: routes)) as (_, address), address.connect() as client:
         client.settimeout(5)
         client.sendall(b"query a:b\n")
         assert client.recv(99).startswith(b"error")
@@ -105,7 +105,7 @@ def test_a_client_that_is_closed_is_not_kept_open_by_a_worker(routes) -> None:
 
 def test_a_client_that_waits_is_told_nothing_but_blanks_before_its_answer(routes, work) -> None:
     work(lambda: time.sleep(0.5) or [])
-    with running(Store(lambda: routes)) as (_, address):
+    with running(RouteStore(lambda: routes)) as (_, address):
         said = raw(address, LINE, 30)
         assert said.startswith(b" ")
         assert json.loads(said)["hops"] == []
@@ -114,11 +114,11 @@ def test_a_client_that_waits_is_told_nothing_but_blanks_before_its_answer(routes
 
 def test_an_answer_and_its_work_have_a_largest_size(routes, work) -> None:
     work(lambda: "x" * 100_000)
-    with running(Store(lambda: routes), Bounds(answer_bytes=50_000)) as (service, address):
+    with running(RouteStore(lambda: routes), Bounds(answer_bytes=50_000)) as (service, address):
         assert "expecting an answer of at most 50,000 bytes, got 100," in ask(address, SLOW)["error"]
         assert service.counters.errors == 1
     work(lambda: bytearray(3 << 30).count(b"x"))
-    with running(Store(lambda: routes)) as (service, address):
+    with running(RouteStore(lambda: routes)) as (service, address):
         for _ in range(2):
             assert ask(address, SLOW)["error"] == "expecting at most 1,073,741,824 bytes of memory for an answer"
         assert service.counters.ended == 0
@@ -129,7 +129,7 @@ def test_a_mistake_of_ours_is_an_answer_and_not_the_end(routes, work, monkeypatc
         raise ZeroDivisionError("one of ours")
 
     work(mistake)
-    with running(Store(lambda: routes)) as (_, address):
+    with running(RouteStore(lambda: routes)) as (_, address):
         assert ask(address, SLOW)["kind"] == "ZeroDivisionError"
         monkeypatch.setattr(workers.Workers, "answer", lambda *_: mistake())
         assert ask(address, SLOW)["error"] == "one of ours"
@@ -139,7 +139,7 @@ def test_a_peer_that_has_spent_its_time_or_bytes_waits_and_others_do_not(routes,
     monkeypatch.setattr(connection, "peer_of", lambda socket: socket.getpeername()[0])
     work(lambda: time.sleep(0.3) or "x" * 20_000)
     for bounds in (Bounds(peer_seconds=0.2), Bounds(peer_bytes=10_000)):
-        with running(Store(lambda: routes), bounds) as (service, address):
+        with running(RouteStore(lambda: routes), bounds) as (service, address):
             assert "error" not in ask(address, SLOW)
             error = ask(address, SLOW)["error"]
             assert error.startswith("expecting at most ")
@@ -156,7 +156,7 @@ def test_views_of_one_peer_keep_no_other_one_waiting(routes, work, monkeypatch) 
     names = iter(["greedy"] * 5 + ["other"] * 5)
     monkeypatch.setattr(connection, "peer_of", lambda _: next(names))
     bounds = Bounds(work_seconds=100, workers=2)
-    with running(Store(lambda: routes), bounds) as (service, address), contextlib.ExitStack() as stack:
+    with running(RouteStore(lambda: routes), bounds) as (service, address), contextlib.ExitStack() as stack:
         for _ in range(5):
             stack.enter_context(address.connect()).sendall(LINE)
         wait_until(lambda: service.workers.busy == 5)
@@ -198,12 +198,12 @@ def test_turns_go_to_whoever_spent_least_and_a_full_line_costs_whoever_waits_mos
 ) -> None:
     order.clear()
     bounds = Bounds(workers=at_once, waiting=waiting)
-    peers = {name: Peer(name, bounds) for name in "abcd"}
+    peers = {name: PeerAccount(name, bounds) for name in "abcd"}
     for name, amount in zip("abcd", spent, strict=True):
         peers[name].seconds.add(amount)
 
     async def run() -> list[object]:
-        pool = Workers(bounds, Counters(), lambda: None)  # type: ignore[arg-type, return-value]
+        pool = Workers(bounds, ServiceCounters(), lambda: None)  # type: ignore[arg-type, return-value]
         tasks = [asyncio.create_task(pool.answer(peers[name], name.encode())) for name in asked]
         await asyncio.sleep(0)  # all have come, the first ones are in work
         for number in leave & set(range(len(tasks))):

@@ -21,7 +21,16 @@ from ...machine.colocation.errors import ColocationError
 from ...machine.colocation.measuring import picture
 from ...machine.colocation.measuring.estimating import Forecast, forecast, speedups_of, spreads_of
 from ...machine.colocation.measuring.journal import Journal
-from ...machine.colocation.measuring.plan import Pair, Program, Rules, Run, Segment, next_segment, pairs_of, programs_of
+from ...machine.colocation.measuring.plan import (
+    MeasuredProgram,
+    MeasuredRun,
+    Pair,
+    Segment,
+    StoppingRules,
+    next_segment,
+    pairs_of,
+    programs_of,
+)
 from ...machine.colocation.measuring.running import Guard, run_segment
 from ...machine.colocation.speedups.files import write_speedups
 from ...machine.colocation.speedups.matrix import Speedups
@@ -57,7 +66,7 @@ def measure(
     """
     if draw is not None:
         picture.check_plot(draw)
-    rules = Rules(*settings_of(settings, RULES, ColocationError).values())
+    rules = StoppingRules(*settings_of(settings, RULES, ColocationError).values())
     listed, halves = _programs(programs), _halves(cores)
     pairs = pairs_of([one.name for one in listed], only or [])
     kept, screen = output.with_name(output.name + ".runs"), console(to_error=True)
@@ -79,7 +88,7 @@ def measure(
         picture.draw(found, draw)
 
 
-def _runs_so_far(kept: Path, programs: Sequence[Program], halves: Sequence[Sequence[int]]) -> list[Run]:
+def _runs_so_far(kept: Path, programs: Sequence[MeasuredProgram], halves: Sequence[Sequence[int]]) -> list[MeasuredRun]:
     """Read a journal as a measurement would, from a copy, because that cuts the journal and adds programs to it."""
     with TemporaryDirectory() as folder:
         copy = Path(folder, kept.name)
@@ -94,10 +103,10 @@ def _runs_so_far(kept: Path, programs: Sequence[Program], halves: Sequence[Seque
 
 
 def _run_all(
-    programs: Sequence[Program],
+    programs: Sequence[MeasuredProgram],
     pairs: Sequence[Pair],
     journal: Journal,
-    rules: Rules,
+    rules: StoppingRules,
     halves: Sequence[Sequence[int]],
     limit: float,
     screen: Screen,
@@ -113,7 +122,7 @@ def _run_all(
         screen.print(f"{_rest(pairs, journal.runs, rules)}; now {now}", markup=False)
 
         def record(name: str, seconds: float, segment: Segment = segment) -> None:
-            journal.write(Run(segment.pair, segment.block, name, _beside(segment, name), seconds))
+            journal.write(MeasuredRun(segment.pair, segment.block, name, _beside(segment, name), seconds))
 
         # A program keeps its half of the node when it runs alone.
         places = [halves[segment.pair.index(name)] for name in segment.programs]
@@ -129,7 +138,7 @@ def _beside(segment: Segment, name: str) -> str | None:
     return other if name == one else one
 
 
-def _rest(pairs: Sequence[Pair], runs: Sequence[Run], rules: Rules) -> str:
+def _rest(pairs: Sequence[Pair], runs: Sequence[MeasuredRun], rules: StoppingRules) -> str:
     rest: Forecast = forecast(pairs, runs, spreads_of(runs), rules)
     time = f"about {span_name(rest.seconds)}" if rest.seconds == rest.seconds else "unknown time"
     return (
@@ -137,7 +146,7 @@ def _rest(pairs: Sequence[Pair], runs: Sequence[Run], rules: Rules) -> str:
     )
 
 
-def _programs(words: Sequence[str]) -> list[Program]:
+def _programs(words: Sequence[str]) -> list[MeasuredProgram]:
     """Read programs from words, each of which may be a file that is no program."""
     lines = list[str]()
     for word in words:

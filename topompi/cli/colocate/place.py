@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ...inputs.hostlist import expand
 from ...inputs.writing import write_text
-from ...machine.colocation.modes.cores import MODES, Places, node_of
+from ...machine.colocation.modes.cores import MODES, RankCores, node_of
 from ...machine.colocation.modes.cores import place as places_of
 from ...machine.colocation.modes.files import WRITERS, write_places
 from ...topology.inside.cpus import cpu_mask, write_cpu_list
@@ -60,7 +60,7 @@ def place(
         _print(found)
 
 
-def _print(found: Places) -> None:
+def _print(found: RankCores) -> None:
     heads = ("mode", "ranks", "nodes", "cores used", "idle", "for another job", "CPUs")
     table = Table(*heads, box=None, header_style="bold")
     cpus = write_cpu_list(cpu_mask(one.cpu for one in found.cores))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ...machine.colocation.prediction.cells import Prediction, expected_accuracy, left_out, next_cells
+from ...machine.colocation.prediction.cells import PredictedCells, expected_accuracy, left_out, next_cells
 from ...machine.colocation.prediction.cells import predict as predict_cells
 from ...machine.colocation.speedups.bands import CLASSES, classes
 from ...machine.colocation.speedups.files import read_speedups, write_speedups
@@ -49,7 +49,7 @@ def predict(
     print(json.dumps(found, indent=1) if as_json else _text(found))
 
 
-def _filled(measured: Speedups, made: Prediction) -> Speedups:
+def _filled(measured: Speedups, made: PredictedCells) -> Speedups:
     ratio, low, high = (
         np.where(measured.known, old, new)
         for old, new in ((measured.ratio, made.speedup), (measured.low, made.low), (measured.high, made.high))
@@ -61,7 +61,7 @@ def _names(measured: Speedups, cell: tuple[int, int]) -> dict[str, str]:
     return {"program": measured.programs[cell[0]], "beside": measured.programs[cell[1]]}
 
 
-def _cells(measured: Speedups, made: Prediction) -> list[dict[str, object]]:
+def _cells(measured: Speedups, made: PredictedCells) -> list[dict[str, object]]:
     return [
         _names(measured, (row, column))
         | {

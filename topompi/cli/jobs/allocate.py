@@ -15,7 +15,17 @@ from ...machine.jobs import ALLOCATORS, AllocationError
 from ...machine.jobs.now import Offer, offer
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
-from ..inputs import AsJson, ClusterName, Lfts, Reading, grouped, list_findings, reporting, require_source, topology
+from ..inputs import (
+    AsJson,
+    ClusterName,
+    Lfts,
+    TopologyOptions,
+    grouped,
+    list_findings,
+    reporting,
+    require_source,
+    topology,
+)
 from ..quantities import HOSTS, PER_HOST, RANKS
 from ..terminal import console
 
@@ -50,7 +60,7 @@ def allocate(
     share: Annotated[bool, typer.Option("--share", help="Find SIZE slots; other jobs may share their nodes.")] = False,
     live: Live = False,
     cluster_name: ClusterName = None,
-    how: Reading,
+    how: TopologyOptions,
     as_json: AsJson = False,
 ) -> None:
     """Find the nodes that a policy gives a job beside the running jobs, and the reason.
@@ -102,7 +112,7 @@ def _show(found: Offer) -> None:
     screen.print(f"routes: {found.routes}")
 
 
-def require_cluster(cluster: str | None, live: bool, how: Reading, lfts: Path | None) -> None:
+def require_cluster(cluster: str | None, live: bool, how: TopologyOptions, lfts: Path | None) -> None:
     """Raise an error unless a cluster is given, or Slurm is asked and no option for the reading of a source is given.
 
     :param cluster: value of ``--topology``.

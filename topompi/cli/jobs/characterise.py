@@ -19,9 +19,20 @@ from ...inputs.hostlist import compress
 from ...machine.interference.placement import PLACEMENTS
 from ...network import Tables
 from ...topology import Routes
-from ..inputs import AsJson, ClusterName, Lfts, Reading, Settings, Topology, grouped, list_findings, reading, routes_of
+from ..inputs import (
+    AsJson,
+    ClusterName,
+    Lfts,
+    Settings,
+    Topology,
+    TopologyOptions,
+    grouped,
+    list_findings,
+    reading,
+    routes_of,
+)
 from ..terminal import Limit, console
-from .model import Links
+from .model import LinkSettings
 
 if TYPE_CHECKING:
     from ...machine.interference import Character, JobSpec, Levels, Thresholds
@@ -51,7 +62,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedJob:
     """A job on its hosts.
 
     :param job: the job.
@@ -76,7 +87,7 @@ def characterise_command(
     lfts: Lfts = None,
     setting: Setting,
     settings: Settings = None,
-    how: Reading,
+    how: TopologyOptions,
     as_json: AsJson = False,
     plot: Annotated[Path | None, typer.Option("--draw", help="FILE.svg or FILE.png.")] = None,
     limit: Limit = None,
@@ -97,7 +108,7 @@ def characterise_command(
         check_plot(plot)
     if setting.by not in ("hosts", "routes"):
         raise SourceError(f"--by: expecting hosts or routes, got {setting.by!r:.60}")
-    links = Links.of(settings)
+    links = LinkSettings.of(settings)
     thresholds, specs = links.thresholds, read_jobs(jobs, partial=how.partial)
     with reading(source, lfts, how) as (discovery, report):
         report.notes += [f"{job.name}: {note}" for job in specs for note in job.trace.notes]
@@ -121,7 +132,7 @@ def characterise_command(
     list_findings(report)
 
 
-def _placed(specs: Sequence[JobSpec], routes: Routes, setting: Setting, links: Links) -> list[Placed]:
+def _placed(specs: Sequence[JobSpec], routes: Routes, setting: Setting, links: LinkSettings) -> list[PlacedJob]:
     """Place jobs, and find the time of each on a crossbar.
 
     :param specs: the jobs.
@@ -144,11 +155,11 @@ def _placed(specs: Sequence[JobSpec], routes: Routes, setting: Setting, links: L
         mine = nodes[job.name]
         hosts = host[job.on(mine).hosts]
         names = compress([routes.fabric.hosts[one] for one in dict.fromkeys(hosts.tolist())])
-        found.append(Placed(job, hosts, names, *job.on_crossbar(network, mine)))
+        found.append(PlacedJob(job, hosts, names, *job.on_crossbar(network, mine)))
     return found
 
 
-def _character(placed: Placed, levels: Levels, tables: Tables, thresholds: Thresholds) -> Character:
+def _character(placed: PlacedJob, levels: Levels, tables: Tables, thresholds: Thresholds) -> Character:
     """Characterise a job.
 
     :param placed: the job on its hosts.
@@ -162,7 +173,7 @@ def _character(placed: Placed, levels: Levels, tables: Tables, thresholds: Thres
     return characterise(job.graph, placed.seconds, placed.hosts, levels, tables=tables, thresholds=thresholds)
 
 
-def _facts(placed: Placed, character: Character, levels: Levels, tables: Tables | None) -> dict[str, object]:
+def _facts(placed: PlacedJob, character: Character, levels: Levels, tables: Tables | None) -> dict[str, object]:
     """The figures of a job, with a row per level.
 
     :param placed: the job on its hosts.

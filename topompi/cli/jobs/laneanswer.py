@@ -17,7 +17,7 @@ from ...inputs.figures import size_name
 from ...machine.interference import InterferenceError, characterise
 from ...machine.interference.characterisation import Character
 from ...machine.interference.crossbar import graph_of
-from ...machine.interference.lanes import Found, Lanes, Trials, by_classes, by_rules, search
+from ...machine.interference.lanes import FoundLanes, Lanes, Trials, by_classes, by_rules, search
 from ...machine.interference.lanes.files import write_files
 from ...machine.interference.lanes.membership import Member
 from ...machine.interference.lanes.opensm import Qos
@@ -34,7 +34,7 @@ from ...netsim.packets import Settings
 from ...topology import Fabric
 from ..terminal import console
 from .choosing import WAYS, Choosing
-from .model import Links
+from .model import LinkSettings
 
 __all__ = ["Ask", "answer"]
 
@@ -58,7 +58,7 @@ class Ask:
     jobs: tuple[str, ...]
     placement: str
     choosing: Choosing
-    links: Links
+    links: LinkSettings
     plot: Path | None
     output: Path | None
     cluster_name: str | None = None
@@ -164,7 +164,7 @@ def _chosen(
     trials: Trials,
     values: Sequence[int],
     said: Callable[[str], None],
-) -> tuple[Found | None, Lanes]:
+) -> tuple[FoundLanes | None, Lanes]:
     """The result of a search, or None, and the lanes with the weights and priorities of the options."""
     how = ask.choosing
     if how.by not in WAYS:

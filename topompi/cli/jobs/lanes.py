@@ -8,9 +8,20 @@ from typing import Annotated
 import typer
 
 from ...views.cluster import cluster_of
-from ..inputs import AsJson, ClusterName, Lfts, Reading, Settings, Topology, grouped, list_findings, reading, routes_of
+from ..inputs import (
+    AsJson,
+    ClusterName,
+    Lfts,
+    Settings,
+    Topology,
+    TopologyOptions,
+    grouped,
+    list_findings,
+    reading,
+    routes_of,
+)
 from .choosing import Choosing
-from .model import Links
+from .model import LinkSettings
 from .replay import PLACEMENTS
 
 __all__ = ["lanes_command"]
@@ -26,7 +37,7 @@ def lanes_command(
     cluster_name: ClusterName = None,
     choosing: Choosing,
     settings: Settings = None,
-    how: Reading,
+    how: TopologyOptions,
     as_json: AsJson = False,
     plot: Annotated[Path | None, typer.Option("--draw", help="FILE.svg or .png: delays, waits and the sweep.")] = None,
     output: Annotated[
@@ -42,7 +53,7 @@ def lanes_command(
     """
     from .laneanswer import Ask, answer  # imported here, because other commands need no simulator
 
-    ask = Ask(tuple(jobs), placement, choosing, Links.of(settings), plot, output, cluster_name)
+    ask = Ask(tuple(jobs), placement, choosing, LinkSettings.of(settings), plot, output, cluster_name)
     with reading(source, lfts, how) as (discovery, report):
         routes = routes_of(discovery, how.rails)
         machine = cluster_of(routes)

@@ -13,7 +13,7 @@ from ..quantities import BYTES, COUNT, FACTOR, RATE, SECONDS
 if TYPE_CHECKING:
     from ...machine.interference import Thresholds
 
-__all__ = ["MODELS", "Links"]
+__all__ = ["MODELS", "LinkSettings"]
 
 MODELS = ("flow", "packet")
 _KNOWN = {
@@ -30,7 +30,7 @@ _KNOWN = {
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkSettings:
     """Settings of links and hosts in any model, of the model of packets, and of the classes of jobs.
 
     :param rate: rate in GB/s of links of unknown rate; None to refuse them.
@@ -55,7 +55,7 @@ class Links:
     tries: int
 
     @classmethod
-    def of(cls, settings: Sequence[str] | None) -> Links:
+    def of(cls, settings: Sequence[str] | None) -> LinkSettings:
         """Return the settings that ``--set`` gives, and the defaults of the others.
 
         :param settings: values of ``--set``; None if there are none.

@@ -9,9 +9,20 @@ import typer
 from ...errors import SourceError
 from ...machine.interference.placement import PLACEMENTS
 from ...views.cluster import read_routed
-from ..inputs import AsJson, ClusterName, Lfts, Reading, Settings, Topology, drawings, grouped, list_findings, reporting
+from ..inputs import (
+    AsJson,
+    ClusterName,
+    Lfts,
+    Settings,
+    Topology,
+    TopologyOptions,
+    drawings,
+    grouped,
+    list_findings,
+    reporting,
+)
 from ..quantities import COUNT
-from .model import MODELS, Links
+from .model import MODELS, LinkSettings
 
 __all__ = ["PLACEMENTS", "replay_command"]
 
@@ -41,7 +52,7 @@ def replay_command(
     network: Annotated[str, typer.Option("--network", help=f"Model of the network: {' or '.join(MODELS)}.")] = "flow",
     lanes: Annotated[int, COUNT("--lanes", help="Virtual lanes (packets); a job's is @lane=.")] = 1,
     settings: Settings = None,
-    how: Reading,
+    how: TopologyOptions,
     as_json: AsJson = False,
     draw: Annotated[list[str] | None, typer.Option("--draw", metavar="FILE|time=FILE", help=_DRAW)] = None,
 ) -> None:
@@ -55,10 +66,10 @@ def replay_command(
     """
     from ...machine.interference.pictures import check_plot
     from ...views.picture.writers import check_file
-    from .sidebyside import Question, answer  # imported here, because other commands need no simulator
+    from .sidebyside import Comparison, answer  # imported here, because other commands need no simulator
 
     wanted = tuple(placement or ["NF"])
-    question = Question(
+    question = Comparison(
         tuple(jobs), wanted, draws, repeats, arriving,
         shown=_shown(show), pictures=drawings(draw, {"fabric": check_file, "time": check_plot}),
         network=network, lanes=lanes, cluster_name=cluster_name,
@@ -68,7 +79,7 @@ def replay_command(
             raise SourceError(f"--topology: expecting a source with routes, got leaves and pods: {source}")
         machine, routes = read_routed(source, lfts, report, how.rails)
     list_findings(report)
-    answer(question, machine, routes, Links.of(settings), partial=how.partial, as_json=as_json)
+    answer(question, machine, routes, LinkSettings.of(settings), partial=how.partial, as_json=as_json)
 
 
 def _shown(text: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ from ...machine.interference.network import SharedNetwork, shared_network
 from ...machine.interference.pictures import fabric
 from ...machine.interference.pictures.runs import draw
 from ...machine.interference.placement import draws_of, host_list, nodes_of, place
-from ...machine.interference.replay import Outcome, pairwise_delays, prefers, replay
+from ...machine.interference.replay import ReplayTimes, pairwise_delays, prefers, replay
 from ...machine.interference.report import FIGURES, link_rows, pair_rows, summary
 from ...machine.interference.specs import JobSpec, read_jobs
 from ...machine.jobs import Cluster
@@ -26,13 +26,13 @@ from ...topology import Routes
 from ...views.picture.writers import write
 from ..rows import SHOWN
 from ..terminal import console
-from .model import Links
+from .model import LinkSettings
 
-__all__ = ["Question", "answer"]
+__all__ = ["Comparison", "answer"]
 
 
 @dataclass(frozen=True)
-class Question:
+class Comparison:
     """The jobs and placements to compare, and what to show.
 
     :param jobs: specification of each job.
@@ -59,7 +59,9 @@ class Question:
     cluster_name: str | None = None
 
 
-def answer(question: Question, machine: Cluster, routes: Routes, links: Links, *, partial: bool, as_json: bool) -> None:
+def answer(
+    question: Comparison, machine: Cluster, routes: Routes, links: LinkSettings, *, partial: bool, as_json: bool
+) -> None:
     """Simulate and print.
 
     :param question: jobs and placements.
@@ -99,12 +101,12 @@ def answer(question: Question, machine: Cluster, routes: Routes, links: Links, *
 
 
 def _draw(
-    question: Question,
+    question: Comparison,
     routes: Routes,
     machine: Cluster,
     where: SharedNetwork,
     programs: dict[str, list[Program]],
-    found: dict[str, list[Outcome]],
+    found: dict[str, list[ReplayTimes]],
     pairs: list[dict[str, Any]] | None,
 ) -> None:
     """Draw the first draw of the first placement on the fabric; ``pairs`` are simulated if they were not asked for."""
@@ -116,7 +118,7 @@ def _draw(
     write(fabric.scene(routes, machine, where, ran, outcome, pairs, title), question.pictures["fabric"])
 
 
-def _network(machine: Cluster, question: Question, links: Links) -> SharedNetwork:
+def _network(machine: Cluster, question: Comparison, links: LinkSettings) -> SharedNetwork:
     tables = shared_network(machine, links.known_rate, links.latency)
     hosts = Hosts(send_overhead=links.overhead, eager=float(links.eager))
     settings = Settings(lanes=question.lanes, hop_lanes=links.hop_lanes, buffer=links.buffer)
@@ -124,10 +126,10 @@ def _network(machine: Cluster, question: Question, links: Links) -> SharedNetwor
 
 
 def _simulated(
-    question: Question, where: SharedNetwork, machine: Cluster, specs: Sequence[JobSpec]
-) -> tuple[dict[str, list[Outcome]], dict[str, list[Program]]]:
+    question: Comparison, where: SharedNetwork, machine: Cluster, specs: Sequence[JobSpec]
+) -> tuple[dict[str, list[ReplayTimes]], dict[str, list[Program]]]:
     """The outcomes of each placement's draws, and the programs of its first draw."""
-    found: dict[str, list[Outcome]] = {text: [] for text in question.placements}
+    found: dict[str, list[ReplayTimes]] = {text: [] for text in question.placements}
     programs: dict[str, list[Program]] = {}
     with console(to_error=True).status("replay") as status:
         for text, outcomes in found.items():
@@ -143,9 +145,9 @@ def _simulated(
 def _answers(
     where: SharedNetwork,
     machine: Cluster,
-    found: dict[str, list[Outcome]],
+    found: dict[str, list[ReplayTimes]],
     programs: dict[str, list[Program]],
-    question: Question,
+    question: Comparison,
 ) -> list[dict[str, Any]]:
     """The figures of each placement; hosts, links and pairs are those of its first draw."""
     reference, answers = next(iter(found.values())), list[dict[str, Any]]()
@@ -161,7 +163,7 @@ def _answers(
     return answers
 
 
-def _decision(specs: Sequence[JobSpec], found: dict[str, list[Outcome]], arriving: str) -> bool:
+def _decision(specs: Sequence[JobSpec], found: dict[str, list[ReplayTimes]], arriving: str) -> bool:
     names = [job.name for job in specs]
     if arriving not in names:
         raise InterferenceError(f"--arriving: expecting one of {', '.join(names)}, got {arriving!r}")

@@ -38,7 +38,7 @@ from ..inputs import (
 from ..quantities import FACTOR, RANKS, SEED
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map, heading, plot_maps
-from .place import MapCommandError, Place
+from .place import MapCommandError, PlaceOptions
 from .table import draw
 
 __all__ = ["Algorithm", "GivenGraph", "Seed", "make"]
@@ -94,7 +94,7 @@ def make(
     given: GivenGraph,
     compared: Annotated[list[str] | None, typer.Argument(metavar="[A B]", help=_COMPARED)] = None,
     *,
-    place: Place,
+    place: PlaceOptions,
     algorithm: Algorithm = "best",
     objective: Objective = "hop-bytes",
     form: Form = None,
@@ -162,7 +162,13 @@ def make(
 
 
 def _compared(
-    names: Sequence[str], given: GivenGraph, place: Place, bytes_file: Path | None, *, partial: bool, as_json: bool
+    names: Sequence[str],
+    given: GivenGraph,
+    place: PlaceOptions,
+    bytes_file: Path | None,
+    *,
+    partial: bool,
+    as_json: bool,
 ) -> None:
     """Compare two maps, and print the comparison.
 
@@ -229,7 +235,7 @@ def _check_format(form: str | None, output: Path | None) -> str:
     return form or ("json" if output is not None and output.suffix == ".json" else "rankfile5")
 
 
-def _allocation(place: Place, *names: str) -> tuple[tuple[str, ...], list[int]] | None:
+def _allocation(place: PlaceOptions, *names: str) -> tuple[tuple[str, ...], list[int]] | None:
     """Return the hosts and slots in the first map's file, or None if the options determine the hosts.
 
     :param place: the options that define the places for ranks.
@@ -242,14 +248,16 @@ def _allocation(place: Place, *names: str) -> tuple[tuple[str, ...], list[int]] 
     return mapping.hosts, mapping.slots.tolist()
 
 
-def _read(name: str, machine: Machine, graph: CommunicationGraph, place: Place) -> Mapping:
+def _read(name: str, machine: Machine, graph: CommunicationGraph, place: PlaceOptions) -> Mapping:
     mapping = place.given(machine, graph.size) if name == "given" else read_mapping(name, machine)
     if mapping.size != graph.size:
         raise MapCommandError(f"{name}: expecting {graph.size} ranks, as the graph has, got {mapping.size}")
     return mapping
 
 
-def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, object]:
+def _summary(
+    graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: PlaceOptions
+) -> dict[str, object]:
     """Return the figures of two mappings, with a title, for `topompi.cli.map.table.draw`."""
     hosts = f"{machine.num_hosts:,} host{'s' * (machine.num_hosts != 1)}"
     title = f"{graph.size:,} ranks on {hosts} ({machine.num_slots:,} slots), {place.source}"

@@ -11,12 +11,12 @@ from ...mapping.graph import CommunicationGraph
 from ...mapping.machine import Machine
 from ...mapping.mapping import Mapping
 from ...topology import Report
-from .place import MapCommandError, Place
+from .place import MapCommandError, PlaceOptions
 
 __all__ = ["check_draw", "draw_map", "heading", "plot_maps"]
 
 
-def check_draw(path: Path, place: Place) -> None:
+def check_draw(path: Path, place: PlaceOptions) -> None:
     """Check, before any long work, the name of the picture's file, and that ``--topology`` names a fabric to draw.
 
     :param path: path of the picture.
@@ -32,7 +32,13 @@ def check_draw(path: Path, place: Place) -> None:
 
 
 def draw_map(
-    path: Path, place: Place, graph: CommunicationGraph, given: Mapping, mapped: Mapping, words: str, report: Report
+    path: Path,
+    place: PlaceOptions,
+    graph: CommunicationGraph,
+    given: Mapping,
+    mapped: Mapping,
+    words: str,
+    report: Report,
 ) -> None:
     """Draw mapped ranks on their fabric, with links as wide as their loads.
 
@@ -55,7 +61,7 @@ def draw_map(
     write(mapped_scene(routes, graph, given, mapped, words), path)
 
 
-def heading(file: Path | None, place: Place, graph: CommunicationGraph, algorithm: str) -> str:
+def heading(file: Path | None, place: PlaceOptions, graph: CommunicationGraph, algorithm: str) -> str:
     """Return a picture's title: the program, its ranks, the fabric, and how the ranks were placed.
 
     :param file: path of the graph's file.

@@ -22,7 +22,7 @@ from ...views.allocation import allocation_of, machine_on
 from ...views.picture.names import listed
 from ..inputs import Adapters, Lfts, topology
 
-__all__ = ["MapCommandError", "Place"]
+__all__ = ["MapCommandError", "PlaceOptions"]
 
 
 TREE = "tree="  # begins a regular tree in the place of a topology source
@@ -34,7 +34,7 @@ class MapCommandError(TopompiError, ValueError):
 
 
 @dataclass(frozen=True)
-class Place(Adapters):
+class PlaceOptions(Adapters):
     """The options of ``topompi map`` that define hosts, slots and distances; an option that was not given is None.
 
     Distances are those of a topology, or of a regular tree.

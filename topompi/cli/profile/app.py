@@ -20,7 +20,7 @@ from ...mpi.profile.colours import DEFAULT
 from ...mpi.profile.export import EXPORTS, export
 from ...mpi.profile.monitored import read_monitored, record
 from ...mpi.profile.placing import placed
-from ...mpi.profile.recording import COUNTS, View
+from ...mpi.profile.recording import COUNTS, ProfileView
 from ...mpi.profile.summary import check_hosts, summarise
 from ...topology import Report, Routes, TopologyInterface, load_routes
 from ..hosts import Placement
@@ -102,7 +102,7 @@ def record_command(
     if not output.resolve().parent.is_dir():
         raise ProfileError(f"--output: expecting a file in a folder that exists, got {output}")
     found, code = record(command, output.resolve().parent, read_hosts(hosts) if hosts else ())
-    write_profile(replace(found, view=View(granularity, count)), output)
+    write_profile(replace(found, view=ProfileView(granularity, count)), output)
     messages, volume = found.sent
     print(
         f"topompi: {output}: {found.size} ranks sent {messages:,} messages, {volume:,} bytes; next: "

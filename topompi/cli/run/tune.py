@@ -17,7 +17,7 @@ from ...inputs.writing import write_text
 from ...mpi.execution.eligibility import why_not
 from ...mpi.execution.specs import CALLS, NATIVE
 from ...mpi.selection.classes import size_class
-from ...mpi.tuning.comparison import Row, compare, is_undecided, rounds_needed, rules_of, winner
+from ...mpi.tuning.comparison import ComparedRow, compare, is_undecided, rounds_needed, rules_of, winner
 from ...mpi.tuning.record import Measured, TuneRecord
 from ..inputs import AsJson, topology
 from ..quantities import COUNT, parse_bytes
@@ -170,7 +170,7 @@ class _Speaker:
         self._speaks, self._tables = speaks, speaks and not as_json
         # mpirun may pass a terminal's output on to a file, so no colours and no terminal width.
         self._console = console(width=120)
-        self._undecided, self._rows = 0, list[Row]()
+        self._undecided, self._rows = 0, list[ComparedRow]()
 
     def warn(self, words: str) -> None:
         """Print a warning on standard error, even if only JSON is printed."""
@@ -186,7 +186,7 @@ class _Speaker:
         if self._speaks:
             overwrite(words)
 
-    def table(self, rows: list[Row]) -> None:
+    def table(self, rows: list[ComparedRow]) -> None:
         self._rows.append(winner(rows))
         self._undecided += is_undecided(rows)
         self.progress("")
@@ -206,7 +206,7 @@ class _Speaker:
             self.say(f"rules written to {output}: TOPOMPI_RULES={output}")
 
 
-def _table(rows: list[Row]) -> Table:
+def _table(rows: list[ComparedRow]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=True)
     table.add_column("algorithm", no_wrap=True)
     for name in ("median(us)", "ratio", "95% interval", "verdict"):

@@ -66,7 +66,7 @@ class DemoError(TopompiError, ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class DemoJob:
     """The job of the demonstration on its fabric.
 
     :param routes: routes of the whole fabric.
@@ -126,7 +126,7 @@ def _say(screen: Screen, words: str, *, heading: bool = False) -> None:
     screen.print(words, style="bold" if heading else None, soft_wrap=True)
 
 
-def _stage(screen: Screen) -> Stage:
+def _stage(screen: Screen) -> DemoJob:
     try:
         folder = files(DATA)
     except ModuleNotFoundError as error:
@@ -145,10 +145,10 @@ def _stage(screen: Screen) -> Stage:
         _say(screen, f"   level {level['level']}: {level['switches']} switches, {ratio:.3g} : 1 over-subscribed")
     hosts = sorted(found.hosts)[:: found.num_hosts // HOSTS]
     shuffled = [hosts[one] for one in np.random.default_rng(SEED).permutation(len(hosts)).tolist()]
-    return Stage(routes, place(HOSTS * PER_HOST, shuffled, "block"), program)
+    return DemoJob(routes, place(HOSTS * PER_HOST, shuffled, "block"), program)
 
 
-def _draw_job(screen: Screen, stage: Stage, output: Path) -> None:
+def _draw_job(screen: Screen, stage: DemoJob, output: Path) -> None:
     _say(screen, "2. A job scattered over it", heading=True)
     hosts = sorted(set(stage.names))
     _say(screen, f"   {len(stage.names)} ranks, {PER_HOST} a host, on {compress(hosts)}")
@@ -158,7 +158,7 @@ def _draw_job(screen: Screen, stage: Stage, output: Path) -> None:
     _say(screen, f"   drawn: {output / 'job.html'} (zoom with the wheel), {output / 'job.svg'}")
 
 
-def _exchange(screen: Screen, stage: Stage) -> list[str]:
+def _exchange(screen: Screen, stage: DemoJob) -> list[str]:
     """Map the recorded program, print the times of its messages in both orders, and return each rank's mapped host."""
     graph, names = stage.graph, stage.names
     _say(screen, "3. A program's exchange, in the order given and mapped", heading=True)
@@ -188,7 +188,7 @@ def _share_within(graph: CommunicationGraph, mapping: Mapping) -> float:
     return float(graph.volume[host[graph.sources] == host[graph.targets]].sum() / graph.volume.sum())
 
 
-def _simulated(stage: Stage, names: list[str]) -> float:
+def _simulated(stage: DemoJob, names: list[str]) -> float:
     """Return the simulated seconds until all messages of the graph, which all ranks send at once, have arrived."""
     network, graph = stage.network(names), stage.graph
     apart = graph.sources != graph.targets
@@ -205,7 +205,7 @@ def _simulated(stage: Stage, names: list[str]) -> float:
     return float(run(wiring_of(network), [program], hosts=OVERHEADS).job_seconds[0])
 
 
-def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> None:
+def _busiest(screen: Screen, stage: DemoJob, mapped: list[str], output: Path) -> None:
     _say(screen, "4. The busiest links, before and after", heading=True)
     full = float(stage.loads(stage.names).seconds.max())  # link widths have the same scale in both pictures
     for name, names in (("given", stage.names), ("mapped", mapped)):
@@ -222,7 +222,7 @@ def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> N
     _say(screen, f"   drawn: {output / 'given.html'}, {output / 'mapped.html'}")
 
 
-def _collectives(screen: Screen, stage: Stage) -> None:
+def _collectives(screen: Screen, stage: DemoJob) -> None:
     """Simulate collectives over all hosts by algorithms of MPI libraries and of topompi, and print the times."""
     from ...mpi.prediction.libraries import KNOWN
     from ...netsim.packets import running
@@ -254,9 +254,9 @@ def _collectives(screen: Screen, stage: Stage) -> None:
 
 def _of_library(library: Library, collective: str, size: int, network: Network) -> Schedule:
     """Return the schedule of the algorithm that an MPI library chooses; it takes all hosts as equally far apart."""
-    from ...mpi.prediction.libraries import Question
+    from ...mpi.prediction.libraries import CallShape
 
-    decision = library.decide(Question(collective.capitalize(), size, np.asarray(network.rank_host)))
+    decision = library.decide(CallShape(collective.capitalize(), size, np.asarray(network.rank_host)))
     if decision is None:
         raise DemoError(f"demo: expecting a known algorithm of {library.name} for {collective}, got none")
     return decision.schedule(network)

@@ -23,14 +23,14 @@ from ...inputs.pairs import read_pairs
 from ...machine.daemon.log import log_as_json
 from ...machine.daemon.notify import notify
 from ...machine.daemon.unit import own_command
-from ...machine.shutter.decide import Settings
+from ...machine.shutter.decide import ShutterSettings
 from ...machine.shutter.errors import ShutterError
 from ...machine.shutter.log import Log
 from ...machine.shutter.loop import Shutters
 from ...machine.shutter.sources import usable
 from ...machine.shutter.steps import PLACES
 from ...machine.shutter.unit import unit_text
-from ...machine.shutter.wanted import FORMS, Places, Wanted
+from ...machine.shutter.wanted import FORMS, JobFolders, JobTargets
 from ..inputs import Settings as Given
 from ..inputs import settings_of
 from ..quantities import COUNT, MILLISECONDS, SECONDS
@@ -79,12 +79,14 @@ def run(
     log_as_json("topompi.machine.shutter")
     known = settings_of(given, KNOWN, ShutterError)
     length, repeats, warm, warm_every = (known[name] for name in KNOWN)
-    settings = Settings(length / 1e3, every / 1e3, repeats, warm / 1e3, warm_every, math.inf if most is None else most)
+    settings = ShutterSettings(
+        length / 1e3, every / 1e3, repeats, warm / 1e3, warm_every, math.inf if most is None else most
+    )
     users = _users(user or [])
     if not (job or jobs or cgroups):
         raise ShutterError("expecting --job, --jobs or --cgroups, got none")
     read_pairs(job or (), "--job", "NAME=TARGET", ShutterError)
-    wanted = Wanted(job or [], jobs, cgroups)
+    wanted = JobTargets(job or [], jobs, cgroups)
     if print_unit:
         print(unit_text(own_command(sys.argv[1:], "run", without="--print-unit"), log), end="")
         return
@@ -107,7 +109,7 @@ def run(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    places = Places(slurm, cgroups)
+    places = JobFolders(slurm, cgroups)
     made = Shutters(settings, wanted, places.target, Log(log, header), sources, users, random.Random())
     for name, why in missing.items():
         logging.getLogger("topompi.machine.shutter").warning("no source %s: %s", name, why)

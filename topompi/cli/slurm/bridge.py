@@ -18,13 +18,13 @@ from ...inputs.writing import write_text
 from ...machine.daemon.log import log_as_json
 from ...machine.daemon.pages import audience, parse_address, served
 from ...machine.daemon.unit import own_command
-from ...machine.slurm.bridge import Planner, Policy
+from ...machine.slurm.bridge import BridgeRules, Planner
 from ...machine.slurm.controller import Commands
 from ...machine.slurm.live import Renewal, cluster_now
 from ...machine.slurm.loop import Bridge, Pace
 from ...machine.slurm.setup import FIELDS, guard, partition_lines, service, steps
 from ...views.cluster import read_cluster
-from ..inputs import Lfts, Reading, Settings, list_findings, reporting, require_source, settings_of, topology
+from ..inputs import Lfts, Settings, TopologyOptions, list_findings, reporting, require_source, settings_of, topology
 from ..quantities import COUNT, SECONDS
 from .partitions import OR_SLURM, PARTITIONS, Partitions, split_partitions
 
@@ -49,7 +49,7 @@ def bridge(
     setup: Annotated[bool, typer.Option("--setup", help=_SETUP)] = False,
     folder: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
     *,
-    how: Reading,
+    how: TopologyOptions,
 ) -> None:
     """Place the jobs of a running Slurm by an allocator of topompi, until SIGTERM; the log is JSON on standard error.
 
@@ -66,7 +66,7 @@ def bridge(
     require_source(source, lfts, how)
     knobs = settings_of(settings, KNOBS, SourceError)
     log_as_json("topompi.machine.slurm")
-    rules = Policy(policy, queue, *split_partitions(partitions), knobs["patience"])
+    rules = BridgeRules(policy, queue, *split_partitions(partitions), knobs["patience"])
 
     def plan() -> Planner:
         with reporting(SourceError, "reading", partial=how.partial, how=how) as report:
@@ -103,7 +103,7 @@ def _write_setup(partitions: tuple[str, str, str], policy: str, source: str, fol
     :param folder: folder to write the files to; None to print them.
     """
     door, run, usual = partitions
-    rules = Policy(policy, None, door, run, usual)
+    rules = BridgeRules(policy, None, door, run, usual)
     words = ["slurm", "bridge", "--policy", policy, "--topology", source]
     if (text := ",".join(partitions)) != PARTITIONS:
         words += ["--partitions", text]

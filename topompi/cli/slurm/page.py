@@ -20,7 +20,7 @@ from ...machine.slurm.live import routes_now
 from ...machine.slurm.page.holdings import Site
 from ...machine.slurm.page.live import LivePage
 from ...topology import load
-from ..inputs import Lfts, Reading, list_findings, reporting, require_source, routes_of, topology
+from ..inputs import Lfts, TopologyOptions, list_findings, reporting, require_source, routes_of, topology
 from ..quantities import SECONDS
 from ..terminal import Limit
 from .partitions import OR_SLURM, PARTITIONS, Partitions, split_partitions
@@ -44,7 +44,7 @@ def page(
     once: Annotated[bool, typer.Option("--once", help="Write one page, which stays as it is, and end.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File for --once; else it is printed.")] = None,
     *,
-    how: Reading,
+    how: TopologyOptions,
     limit: Limit = None,
 ) -> None:
     """Show who runs where on the fabric, which links jobs share, and who waits for what, on a page in a browser.

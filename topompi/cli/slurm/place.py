@@ -17,7 +17,7 @@ from ...machine.slurm.placement import place as placed_on
 from ...mapping.rankfiles import write_mapping
 from ...mapping.search import Search
 from ...topology.sources.automatic import AUTO
-from ..inputs import AsJson, Lfts, Reading, grouped, list_findings, reporting, require_source, topology
+from ..inputs import AsJson, Lfts, TopologyOptions, grouped, list_findings, reporting, require_source, topology
 from ..map.app import Algorithm, GivenGraph, Seed
 from ..terminal import Limit, console
 
@@ -58,7 +58,7 @@ def place(
     where: Where,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The file; else standard output.")] = None,
     form: Annotated[str, typer.Option("--format", help=_FORMAT)] = "slurm",
-    how: Reading,
+    how: TopologyOptions,
     algorithm: Algorithm = "best",
     seed: Seed = 0,
     as_json: AsJson = False,

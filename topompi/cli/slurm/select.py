@@ -18,7 +18,7 @@ from ...machine.slurm.live import cluster_now, nodes_now
 from ...machine.slurm.selection import select as choose
 from ...views.cluster import read_cluster
 from ...views.picture.names import listed
-from ..inputs import AsJson, ClusterName, Lfts, Reading, list_findings, reporting, require_source, topology
+from ..inputs import AsJson, ClusterName, Lfts, TopologyOptions, list_findings, reporting, require_source, topology
 from ..quantities import HOSTS
 from ..terminal import console
 from .partitions import OR_SLURM
@@ -42,7 +42,7 @@ def select(
     policy: Annotated[str, typer.Option("--policy", "-p", help=_POLICY)] = POLICIES[0],
     *,
     cluster_name: ClusterName = None,
-    how: Reading,
+    how: TopologyOptions,
     as_json: AsJson = False,
 ) -> None:
     """Choose idle nodes for a job by the routes, for salloc, sbatch and srun: --nodelist=$(topompi slurm select -N 4).

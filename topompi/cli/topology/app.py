@@ -15,7 +15,18 @@ from ...topology.hostnames import require_hosts
 from ...topology.inspection import slow_cables
 from ...topology.summary import summarise
 from ..hosts import find_hosts
-from ..inputs import AsJson, JobOnFabric, Lfts, Reading, Source, Topology, grouped, list_findings, reading, routes_of
+from ..inputs import (
+    AsJson,
+    JobOnFabric,
+    Lfts,
+    Source,
+    Topology,
+    TopologyOptions,
+    grouped,
+    list_findings,
+    reading,
+    routes_of,
+)
 from ..quantities import COUNT
 from ..terminal import Limit, console
 from .discover import discover
@@ -45,7 +56,7 @@ def show(
     source: Source,
     job: JobOnFabric,
     *,
-    how: Reading,
+    how: TopologyOptions,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
@@ -87,7 +98,7 @@ def route(
     source: Topology,
     lfts: Lfts = None,
     path: Annotated[int, COUNT(help="Which of the receiver's paths (LMC above 0).", min=0)] = 0,
-    how: Reading,
+    how: TopologyOptions,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:

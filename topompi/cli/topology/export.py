@@ -8,7 +8,7 @@ import typer
 
 from ...inputs.writing import write_text
 from ...topology.writers import ENDINGS, written
-from ..inputs import Lfts, Reading, Source, grouped, list_findings, reading, routes_of
+from ..inputs import Lfts, Source, TopologyOptions, grouped, list_findings, reading, routes_of
 from ..terminal import Limit
 
 __all__ = ["export"]
@@ -25,7 +25,7 @@ def export(
     lfts: Lfts = None,
     kind: Annotated[str, typer.Option("--format", help="tree or block, for Slurm's files.")] = "tree",
     nodes: Annotated[str | None, typer.Option("--rename", metavar="RULE|FILE", help=_NODES)] = None,
-    how: Reading,
+    how: TopologyOptions,
     limit: Limit = None,
 ) -> None:
     """Write a topology for other programs: as fabric.json, ibnetdiscover report, Slurm's files, DOT or GraphML.

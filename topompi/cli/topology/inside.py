@@ -10,11 +10,11 @@ import typer
 from rich.tree import Tree
 
 from ...topology import Fabric
-from ...topology.inside import Adapter, Inside, Part, host_of
+from ...topology.inside import Adapter, HostPart, Inside, host_of
 from ...topology.inside.cpus import write_cpu_list
 from ...topology.inside.finding import find_inside
 from ...topology.inside.hwlocxml import read_file
-from ..inputs import AsJson, Reading, list_findings, reading, topology
+from ..inputs import AsJson, TopologyOptions, list_findings, reading, topology
 from ..terminal import Limit, console
 
 __all__ = ["inside"]
@@ -38,7 +38,7 @@ def inside(
     found = find_inside() if file is None else read_file(file)
     joined = None
     if fabric is not None:
-        with reading(fabric, None, Reading(partial=True)) as (discovery, report):
+        with reading(fabric, None, TopologyOptions(partial=True)) as (discovery, report):
             joined = _place_in(discovery.fabric, found)
         list_findings(report)
     if as_json:
@@ -62,7 +62,7 @@ def _place_in(fabric: Fabric, found: Inside) -> dict[str, object]:
 
 
 def _as_json(found: Inside, joined: dict[str, object] | None) -> dict[str, object]:
-    def listed(parts: tuple[Part, ...]) -> list[dict[str, object]]:
+    def listed(parts: tuple[HostPart, ...]) -> list[dict[str, object]]:
         return [{"kind": one.kind, "number": one.number, "cpus": write_cpu_list(one.cpus)} for one in parts]
 
     adapters = [
@@ -95,7 +95,7 @@ def _draw(found: Inside, joined: dict[str, Any] | None) -> None:
             screen.print(f"  {guid} at {switch}")
 
 
-def _add(above: Tree, found: Inside, parts: list[Part], adapters: tuple[Adapter, ...]) -> None:
+def _add(above: Tree, found: Inside, parts: list[HostPart], adapters: tuple[Adapter, ...]) -> None:
     """Add parts of a host to a tree, in which each node has a set of CPUs and below it the parts within this set.
 
     Parts with the same CPUs, for example a package and its NUMA node, are one node of the tree.

@@ -22,8 +22,8 @@ from ..inputs import (
     ClusterName,
     Hosts,
     JobOnFabric,
-    Reading,
     Topology,
+    TopologyOptions,
     grouped,
     list_findings,
     reading,
@@ -107,7 +107,7 @@ def diff(
     top: Annotated[int, COUNT("--top", help="Only so many names and pairs.")] = SHOWN,
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 if anything differs.")] = False,
     cluster_name: ClusterName = None,
-    how: Reading,
+    how: TopologyOptions,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
@@ -137,7 +137,7 @@ def diff(
         raise typer.Exit(1)
 
 
-def _second(after: str, lfts: Path | None, how: Reading, first: Report) -> Routes:
+def _second(after: str, lfts: Path | None, how: TopologyOptions, first: Report) -> Routes:
     """Read the topology to compare with, and return its routes.
 
     :param after: topology source.

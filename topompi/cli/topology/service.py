@@ -58,7 +58,7 @@ def serve(
     from ...machine.daemon.watch import Watch
     from ...topology.service.server import serve as run  # imports asyncio, which other commands do not need
     from ...topology.service.state import Service
-    from ...topology.service.store import Store
+    from ...topology.service.store import RouteStore
     from ...topology.service.unit import unit_text
     from ...topology.sources import is_input
 
@@ -84,7 +84,7 @@ def serve(
     following = (
         Watch(files, is_input, current_limits().members) if watch else None
     )  # made before the first reading, so that a change during it is seen
-    service = Service(Store(lambda: load_routes(source, lfts)), source, bounds)
+    service = Service(RouteStore(lambda: load_routes(source, lfts)), source, bounds)
     for address in wide:
         service.log("listening beyond this host: no client is asked who it is", logging.WARNING, address=address)
 

@@ -19,8 +19,8 @@ __all__ = [
     "ACCOUNTS",
     "JOBS",
     "NODES",
+    "AnswerKind",
     "Document",
-    "Kind",
     "documents",
     "entries",
     "fields_of",
@@ -43,7 +43,7 @@ _COMMANDS = ("squeue", "sacct", "sinfo", "scontrol", "sstat", "sprio", "sshare",
 
 
 @dataclass(frozen=True)
-class Kind:
+class AnswerKind:
     """One kind of answer.
 
     :param wanted: commands that print it, for errors.
@@ -70,9 +70,9 @@ class Document:
     cluster: str = ""
 
 
-JOBS = Kind("squeue --json or scontrol show jobs --json", ("squeue", "scontrol"), ("jobs",), "job_state")
-NODES = Kind("sinfo --json or scontrol show nodes --json", ("sinfo", "scontrol"), ("nodes", "sinfo"))
-ACCOUNTS = Kind("sacct --json or Batsim's JSON", ("sacct",), ("jobs",), "time")
+JOBS = AnswerKind("squeue --json or scontrol show jobs --json", ("squeue", "scontrol"), ("jobs",), "job_state")
+NODES = AnswerKind("sinfo --json or scontrol show nodes --json", ("sinfo", "scontrol"), ("nodes", "sinfo"))
+ACCOUNTS = AnswerKind("sacct --json or Batsim's JSON", ("sacct",), ("jobs",), "time")
 
 
 def is_answer(line: str) -> bool:
@@ -106,7 +106,9 @@ def _parsed(text: InputFile, data: bytes) -> object:
         raise text.error(str(problem)) from problem
 
 
-def entries(text: InputFile, found: list[Document], kind: Kind, clusters: Clusters) -> Iterator[Mapping[str, object]]:
+def entries(
+    text: InputFile, found: list[Document], kind: AnswerKind, clusters: Clusters
+) -> Iterator[Mapping[str, object]]:
     """Yield the entries of an answer: jobs or nodes of the clusters that ``clusters`` takes.
 
     :param text: the answer, for its name and its class of errors.
@@ -128,7 +130,7 @@ def entries(text: InputFile, found: list[Document], kind: Kind, clusters: Cluste
                 yield entry
 
 
-def _entries(content: object, kind: Kind, text: InputFile) -> list[Mapping[str, object]]:
+def _entries(content: object, kind: AnswerKind, text: InputFile) -> list[Mapping[str, object]]:
     wanted = f"{text.name}: expecting {kind.wanted}"
     if not isinstance(content, Mapping):
         raise text.error(f"{wanted}, got no object")
@@ -194,7 +196,7 @@ def _sentence(said: object) -> str:
 
 
 @contextmanager
-def fields_of(place: str, kind: Kind, error: type[TopompiError]) -> Iterator[None]:
+def fields_of(place: str, kind: AnswerKind, error: type[TopompiError]) -> Iterator[None]:
     """Convert what Python raises for a missing or malformed field of an entry to an error of ours.
 
     :param place: file and entry.

@@ -18,13 +18,13 @@ from .switches import Problem
 if TYPE_CHECKING:
     from ..yamlvalues import Entry
 
-__all__ = ["Torus", "read_tori"]
+__all__ = ["SlurmTorus", "read_tori"]
 
 AXES = ("x", "y", "z")
 
 
 @dataclass(frozen=True, eq=False)
-class Torus:
+class SlurmTorus:
     """A torus of three dimensions with a node at each coordinate, or at some.
 
     :param name: name of the torus.
@@ -41,7 +41,7 @@ class Torus:
     place: str
 
 
-def read_tori(entry: Entry, problem: Problem) -> list[Torus]:
+def read_tori(entry: Entry, problem: Problem) -> list[SlurmTorus]:
     """Read the tori of a topology; their placements, which limit jobs, are ignored.
 
     Nodes fill a torus, or a region of it, with x fastest and z slowest.
@@ -57,7 +57,7 @@ def read_tori(entry: Entry, problem: Problem) -> list[Torus]:
     return tori
 
 
-def _torus(item: Entry, problem: Problem) -> Iterator[Torus]:
+def _torus(item: Entry, problem: Problem) -> Iterator[SlurmTorus]:
     fields = item.fields(["name", "dims", "nodes", "regions", "placements"], problem)
     if "name" not in fields or "dims" not in fields:
         problem(SourceError(f"{item.place}: expecting name and dims of a torus, got {', '.join(fields) or 'none'}"))
@@ -74,7 +74,7 @@ def _torus(item: Entry, problem: Problem) -> Iterator[Torus]:
     if (counts > 1).any():
         cell = ",".join(map(str, cells[first[counts > 1][0]]))
         problem(SourceError(f"{item.place}: expecting one node at each coordinate, got several at {cell}"))
-    yield Torus(fields["name"].text(), tuple(dims.tolist()), tuple(nodes), cells, item.place)
+    yield SlurmTorus(fields["name"].text(), tuple(dims.tolist()), tuple(nodes), cells, item.place)
 
 
 def _region(

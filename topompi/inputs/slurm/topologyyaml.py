@@ -11,7 +11,7 @@ from ..files import InputFile
 from ..hostlist import expand
 from .switches import Note, Problem, SwitchRow, counted, no_note
 from .topologyblocks import aggregated, join_blocks
-from .topologytorus import Torus, read_tori
+from .topologytorus import SlurmTorus, read_tori
 
 if TYPE_CHECKING:
     from ..yamlvalues import Entry
@@ -37,7 +37,7 @@ def recognise(head: str) -> bool:
 
 def read_topology(
     texts: Sequence[InputFile], problem: Problem, note: Note = no_note, name: str | None = None
-) -> list[SwitchRow] | list[Torus]:
+) -> list[SwitchRow] | list[SlurmTorus]:
     """Read the switches or tori of one topology: the named one, else the first default one, else the first.
 
     Trees and blocks have the same meaning as in ``topology.conf``. The other topologies are not looked into.

@@ -12,13 +12,13 @@ from ...netsim import BACKGROUND, ONCE, Program, Runs, Session
 from .errors import InterferenceError
 from .network import SharedNetwork, components
 
-__all__ = ["Outcome", "effectiveness", "pairwise_delays", "prefers", "replay"]
+__all__ = ["ReplayTimes", "effectiveness", "pairwise_delays", "prefers", "replay"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ReplayTimes:
     """The times of jobs under one placement; only first runs are timed.
 
     :param names: name of each job.
@@ -64,7 +64,7 @@ class Outcome:
         return float((self.nodes * self.inter).sum())
 
 
-def replay(network: SharedNetwork, programs: Sequence[Program], repeats: int = 0) -> Outcome:
+def replay(network: SharedNetwork, programs: Sequence[Program], repeats: int = 0) -> ReplayTimes:
     """Simulate jobs alone on a crossbar, alone on the network, and together.
 
     Together, a job that ends begins again at once, so that its load persists. Jobs that share no link with each other
@@ -92,10 +92,10 @@ def replay(network: SharedNetwork, programs: Sequence[Program], repeats: int = 0
     runs = _together(network, programs, groups, repeats)
     sharing = np.array([one.seconds[0] for one in runs])
     hosts = tuple(one.hosts for one in programs)
-    return Outcome(names, hosts, base, alone, sharing, runs, tuple(tuple(one) for one in groups))
+    return ReplayTimes(names, hosts, base, alone, sharing, runs, tuple(tuple(one) for one in groups))
 
 
-def pairwise_delays(network: SharedNetwork, programs: Sequence[Program], outcome: Outcome) -> Floats:
+def pairwise_delays(network: SharedNetwork, programs: Sequence[Program], outcome: ReplayTimes) -> Floats:
     """The seconds that each job loses beside one other alone, shape (jobs, jobs): row i is delayed by column j.
 
     The sum of a row is no bound of the job's T_inter, because jobs delay each other, too.
@@ -115,7 +115,7 @@ def pairwise_delays(network: SharedNetwork, programs: Sequence[Program], outcome
     return found
 
 
-def effectiveness(reference: Outcome, policy: Outcome) -> float | None:
+def effectiveness(reference: ReplayTimes, policy: ReplayTimes) -> float | None:
     """E(P) = J_inter / J_inter(P) (equation 2.4): how many times less a policy wastes; None if it wastes nothing.
 
     :param reference: the jobs without the policy.
@@ -124,7 +124,7 @@ def effectiveness(reference: Outcome, policy: Outcome) -> float | None:
     return reference.wasted / policy.wasted if policy.wasted > 0 else None
 
 
-def prefers(placed: Outcome, wanted: Outcome, arriving: int) -> bool:
+def prefers(placed: ReplayTimes, wanted: ReplayTimes, arriving: int) -> bool:
     """Whether a job's other placement is better for all jobs together (equations 3.4 and 3.5).
 
     It is, if the interference that it saves on all jobs exceeds what it adds to the job's own T_intra.

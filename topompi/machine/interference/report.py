@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...netsim import Program
 from .network import SharedNetwork
-from .replay import Outcome, effectiveness
+from .replay import ReplayTimes, effectiveness
 
 __all__ = ["job_rows", "link_rows", "pair_rows", "summary"]
 
@@ -24,7 +24,7 @@ FIGURES = {
 }
 
 
-def job_rows(draws: Sequence[Outcome]) -> Rows:
+def job_rows(draws: Sequence[ReplayTimes]) -> Rows:
     """A row per job with the mean of each figure over draws of a placement, and its standard deviation.
 
     :param draws: outcomes of the same jobs; with one, there are no deviations.
@@ -42,7 +42,7 @@ def job_rows(draws: Sequence[Outcome]) -> Rows:
     return rows
 
 
-def summary(placement: str, draws: Sequence[Outcome], reference: Sequence[Outcome]) -> dict[str, object]:
+def summary(placement: str, draws: Sequence[ReplayTimes], reference: Sequence[ReplayTimes]) -> dict[str, object]:
     """The figures of a placement.
 
     :param placement: text of the placement.
@@ -85,7 +85,7 @@ def link_rows(network: SharedNetwork, programs: Sequence[Program]) -> Rows:
 
 
 def pair_rows(
-    network: SharedNetwork, programs: Sequence[Program], outcome: Outcome, delays: NDArray[np.float64]
+    network: SharedNetwork, programs: Sequence[Program], outcome: ReplayTimes, delays: NDArray[np.float64]
 ) -> Rows:
     """A row per job and other job that delays it, the longest delay first.
 

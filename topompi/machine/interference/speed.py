@@ -9,7 +9,7 @@ from ..jobs import Cluster, JobsError, Workload
 from ..jobs.allocation import Occupancy
 from ..jobs.speed import Speed
 from .contention import speeds
-from .streams import Demands, Network, Stream, demands_of, network_of, stream_of
+from .streams import Demands, Stream, StreamLinks, demands_of, network_of, stream_of
 
 __all__ = ["LinkSpeed", "links"]
 
@@ -72,7 +72,7 @@ class _Running(Speed):
 
     steady = False
 
-    def __init__(self, name: str, network: Network, demands: Demands) -> None:
+    def __init__(self, name: str, network: StreamLinks, demands: Demands) -> None:
         self.name, self._network, self._demands = name, network, demands
         self._wanted = np.zeros(len(network.capacity), dtype=np.int64)  # whole bytes/s, so that sums are exact
         self._running: set[int] = set()

@@ -11,7 +11,17 @@ from ..jobs import Cluster, Workload
 from ..jobs.isolation import TableRoutes
 from .errors import InterferenceError
 
-__all__ = ["PATTERNS", "STATES", "Demands", "Network", "Stream", "demands_of", "network_of", "steps_of", "stream_of"]
+__all__ = [
+    "PATTERNS",
+    "STATES",
+    "Demands",
+    "Stream",
+    "StreamLinks",
+    "demands_of",
+    "network_of",
+    "steps_of",
+    "stream_of",
+]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,7 +50,7 @@ class Demands:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class StreamLinks:
     """The links of a cluster, as streams need them.
 
     :param routes: routes between the cluster's leaves and nodes.
@@ -78,7 +88,7 @@ class Stream:
     ranks: Integers
 
 
-def network_of(cluster: Cluster) -> Network:
+def network_of(cluster: Cluster) -> StreamLinks:
     """Return the links of a cluster.
 
     :param cluster: cluster of a topology source.
@@ -93,7 +103,9 @@ def network_of(cluster: Cluster) -> Network:
     down = np.full(tables.first_switch, -1, dtype=np.int64)
     into = np.flatnonzero(tables.target < tables.first_switch)[::-1]
     down[tables.target[into]] = into
-    return Network(cluster.routes, tables.rate, tables.uplink[adapters], down[adapters], cluster.node_slots is not None)
+    return StreamLinks(
+        cluster.routes, tables.rate, tables.uplink[adapters], down[adapters], cluster.node_slots is not None
+    )
 
 
 def demands_of(workload: Workload, rate: float, seed: int = 0) -> Demands:
@@ -144,7 +156,7 @@ def steps_of(pattern: int, size: int, seed: int) -> list[tuple[Integers, Integer
     return [(nodes, nodes + by) for by, nodes in inside if len(nodes)]
 
 
-def stream_of(network: Network, nodes: NDArray[np.integer], demands: Demands, job: int) -> Stream | None:
+def stream_of(network: StreamLinks, nodes: NDArray[np.integer], demands: Demands, job: int) -> Stream | None:
     """Return the stream of a job, or None if the job uses no link that others may use, too.
 
     Each of a node's messages takes an equal part of the time, and alternative routes (LMC) carry equal parts.

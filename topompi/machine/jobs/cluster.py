@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...network import Tables
 from .errors import JobsError
-from .isolation import Routes, TableRoutes, TreeRoutes
+from .isolation import JobRoutes, TableRoutes, TreeRoutes
 
 __all__ = ["Cluster"]
 
@@ -45,7 +45,7 @@ class Cluster:
     leaf_start: Indices
     pod_start: Indices
     hosts: tuple[str, ...] = ()
-    routes: Routes | None = None
+    routes: JobRoutes | None = None
     node_slots: Indices | None = None
     part: Indices | None = None
 
@@ -56,7 +56,7 @@ class Cluster:
         leaf_sizes: ArrayLike,
         pod_leaves: ArrayLike,
         hosts: tuple[str, ...] = (),
-        routes: Routes | None = None,
+        routes: JobRoutes | None = None,
     ) -> Cluster:
         """Make a cluster from the sizes of its leaves and pods.
 
@@ -217,6 +217,6 @@ class Cluster:
         return self.routes.network if isinstance(self.routes, TableRoutes) else None
 
     @cached_property
-    def links(self) -> Routes:
+    def links(self) -> JobRoutes:
         """The cluster's routes; if it has none, those with a link up and a link down per leaf and per pod."""
         return self.routes or TreeRoutes(self.leaf, self.pod)

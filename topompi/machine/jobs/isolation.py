@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from ...network import Tables
 from .errors import AllocationError
 
-__all__ = ["Conflicts", "Routes", "TableRoutes", "TreeRoutes", "check"]
+__all__ = ["Conflicts", "JobRoutes", "TableRoutes", "TreeRoutes", "check"]
 
 Indices = NDArray[np.int32]
 
 
-class Routes(Protocol):
+class JobRoutes(Protocol):
     """The interface of routes, which give the directed links between switches that a job on given nodes can use."""
 
     @property
@@ -154,7 +154,7 @@ class Conflicts:
 
 
 def check(
-    allocations: Mapping[int, ArrayLike], routes: Routes, slots: Mapping[int, ArrayLike] | None = None
+    allocations: Mapping[int, ArrayLike], routes: JobRoutes, slots: Mapping[int, ArrayLike] | None = None
 ) -> Conflicts:
     """Find the pairs of jobs that can use the same directed links between switches, and these links.
 

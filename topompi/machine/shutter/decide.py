@@ -8,11 +8,20 @@ from dataclasses import dataclass
 
 from .errors import ShutterError
 
-__all__ = ["Decision", "JobState", "Settings", "Shutter", "Snapshot", "decide", "next_shutter", "pause_of"]
+__all__ = [
+    "JobState",
+    "NodeSnapshot",
+    "Shutter",
+    "ShutterDecision",
+    "ShutterSettings",
+    "decide",
+    "next_shutter",
+    "pause_of",
+]
 
 
 @dataclass(frozen=True)
-class Settings:
+class ShutterSettings:
     """The parameters S, P and K of the shutter, those of long shutters, and limits.
 
     :ivar length: seconds of one measurement (S).
@@ -67,7 +76,7 @@ class JobState:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class NodeSnapshot:
     """The state of the node at one moment.
 
     :ivar now: monotonic time in seconds.
@@ -96,14 +105,14 @@ class Shutter:
 
 
 @dataclass(frozen=True)
-class Decision:
+class ShutterDecision:
     """A decision: the seconds to wait, and the shutter to open now, if any."""
 
     wait: float
     shutter: Shutter | None = None
 
 
-def decide(snapshot: Snapshot, settings: Settings) -> Decision:
+def decide(snapshot: NodeSnapshot, settings: ShutterSettings) -> ShutterDecision:
     """Decide whether a shutter begins now, or how long to wait until the question is asked again.
 
     :param snapshot: state of the node.
@@ -111,13 +120,13 @@ def decide(snapshot: Snapshot, settings: Settings) -> Decision:
     """
     due = snapshot.ended + snapshot.pause
     if snapshot.now < due:
-        return Decision(due - snapshot.now)
+        return ShutterDecision(due - snapshot.now)
     is_long = settings.warm > 0 and snapshot.now >= snapshot.warmed + settings.warm_every
     shutter = next_shutter(snapshot.jobs, snapshot.last, settings, is_long=is_long)
-    return Decision(settings.every if shutter is None else 0.0, shutter)
+    return ShutterDecision(settings.every if shutter is None else 0.0, shutter)
 
 
-def pause_of(drawn: float, settings: Settings) -> float:
+def pause_of(drawn: float, settings: ShutterSettings) -> float:
     """Return the seconds until the next shutter, exponentially distributed above a least pause, with mean ``every``.
 
     Shutters at equal intervals fall into step with jobs whose phases are regular. The least pause is as long as a whole
@@ -130,7 +139,9 @@ def pause_of(drawn: float, settings: Settings) -> float:
     return least - (settings.every - least) * math.log1p(-drawn)
 
 
-def next_shutter(jobs: Sequence[JobState], last: int, settings: Settings, *, is_long: bool = False) -> Shutter | None:
+def next_shutter(
+    jobs: Sequence[JobState], last: int, settings: ShutterSettings, *, is_long: bool = False
+) -> Shutter | None:
     """Choose the next job, in turn, whose measurement alone keeps all other jobs within their limit.
 
     A job that runs beside no other is never chosen, because nothing would pause. A job that somebody else has stopped

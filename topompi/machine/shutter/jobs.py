@@ -14,11 +14,11 @@ from .sources import Reader, Source, choose
 from .targets import Groups
 from .wanted import Target
 
-__all__ = ["Job"]
+__all__ = ["RegisteredJob"]
 
 
 @dataclass
-class Job:
+class RegisteredJob:
     """A registered job.
 
     :ivar name: name of the job in the log.

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from .decide import JobState, Settings, Shutter, Snapshot, decide, pause_of
+from .decide import JobState, NodeSnapshot, Shutter, ShutterSettings, decide, pause_of
 from .errors import ShutterError
 from .holds import Hold
-from .jobs import Job
+from .jobs import RegisteredJob
 from .log import Log, Moment, Readings
 from .sources import Reader, Source
 from .targets import Groups, Newest, processes_by_group
-from .wanted import Target, Wanted
+from .wanted import JobTargets, Target
 from .watchdog import Watchdog
 
 __all__ = ["Shutters"]
@@ -44,8 +44,8 @@ class Shutters:
 
     def __init__(
         self,
-        settings: Settings,
-        wanted: Wanted,
+        settings: ShutterSettings,
+        wanted: JobTargets,
         target: Callable[[str], Target],
         log: Log,
         sources: Sequence[Source],
@@ -54,7 +54,7 @@ class Shutters:
     ) -> None:
         self.settings, self._wanted, self._target, self._log = settings, wanted, target, log
         self._sources, self._users, self._generator = list(sources), users, generator
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, RegisteredJob] = {}
         self._over: dict[str, str] = {}  # targets of jobs that ended or were refused, by name
         self._refused: set[str] = set()  # malformed lines that the log names already
         self._next, self._last = 0, -1
@@ -103,12 +103,12 @@ class Shutters:
         self._pause = pause_of(self._generator.random(), self.settings)
         self._ended = time.monotonic()
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> NodeSnapshot:
         """Return the state on which the next decision depends: without jobs before a shutter is due."""
         now = time.monotonic()
         jobs = self.jobs.values() if now >= self._ended + self._pause else ()
         states = tuple(JobState(job.number, job.is_running(), job.stopped) for job in jobs)
-        return Snapshot(now, self._ended, self._pause, self._last, self._warmed, states)
+        return NodeSnapshot(now, self._ended, self._pause, self._last, self._warmed, states)
 
     def look(self) -> None:
         """Register new jobs, drop those that ended or are no longer wanted, and find the processes of all."""
@@ -139,7 +139,7 @@ class Shutters:
             job = self.jobs.get(name)
             if job is None:
                 own = frozenset({os.getpid(), self.watchdog.pid})
-                job = self.jobs[name] = Job(name, self._next, self._target(target), self._users, own)
+                job = self.jobs[name] = RegisteredJob(name, self._next, self._target(target), self._users, own)
                 self._next += 1
             before, launchers = job.source, len(job.launchers)
             if not job.refresh(self._sources, self.watchdog.forget, groups):
@@ -202,7 +202,7 @@ class Shutters:
             self._warmed = time.monotonic()
         self._end_shutter()
 
-    def _may_stop(self, jobs: Sequence[Job], *, is_new: bool) -> bool:
+    def _may_stop(self, jobs: Sequence[RegisteredJob], *, is_new: bool) -> bool:
         """Check all processes of jobs again; refuse the jobs with one that may not be stopped, and return False.
 
         :param jobs: the jobs of a shutter.
@@ -219,7 +219,7 @@ class Shutters:
                 sound = False
         return sound
 
-    def _move_to(self, alone: Job) -> None:
+    def _move_to(self, alone: RegisteredJob) -> None:
         """Run on cores that no job uses, else on those of the job that is measured alone.
 
         The time that this process takes there is missing before and after the others stop, so it falls out of the ratio
@@ -235,7 +235,7 @@ class Shutters:
                 self._present = cores
 
     def _measure_alone(
-        self, alone: Job, paused: Sequence[Job], holds: list[Hold], newest: bytes, *, is_long: bool
+        self, alone: RegisteredJob, paused: Sequence[RegisteredJob], holds: list[Hold], newest: bytes, *, is_long: bool
     ) -> list[Readings]:
         """Measure a job while others pause; return no reading if they did not stop in time or did not stay stopped.
 
@@ -265,7 +265,7 @@ class Shutters:
             return []
         return readings
 
-    def _stop(self, paused: Sequence[Job], holds: list[Hold], newest: bytes) -> bool:
+    def _stop(self, paused: Sequence[RegisteredJob], holds: list[Hold], newest: bytes) -> bool:
         """Stop jobs and the children that they start meanwhile; return whether all threads have stopped in time.
 
         :param paused: the jobs.
@@ -291,7 +291,7 @@ class Shutters:
             holds += new
         return True
 
-    def _measure(self, region: str, jobs: Sequence[Job]) -> list[Readings]:
+    def _measure(self, region: str, jobs: Sequence[RegisteredJob]) -> list[Readings]:
         """Read the progress of jobs between windows of equal length, the first and the last one included.
 
         The end of each window is a time fixed beforehand, so that neither the reading nor a late awakening makes the
@@ -331,7 +331,7 @@ def _await_stop(holds: list[Hold], limit: float) -> bool:
     return True
 
 
-def _newborn(jobs: Sequence[Job]) -> list[Hold]:
+def _newborn(jobs: Sequence[RegisteredJob]) -> list[Hold]:
     """Take children that jobs have started lately into them, and return the children.
 
     :param jobs: the jobs; those with a freezer need no list of processes to be stopped.

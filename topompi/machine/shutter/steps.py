@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ...guard import intrusion
 from .controlgroups import ControlGroup, is_group
 from .errors import ShutterError
-from .targets import Groups, Tree, start_of_process
+from .targets import Groups, ProcessTree, start_of_process
 
 __all__ = ["PLACES", "slurm_job"]
 
@@ -40,7 +40,7 @@ def slurm_job(number: int, place: str) -> ControlGroup | SlurmSteps:
     return SlurmSteps(number, place)
 
 
-class SlurmSteps(Tree):
+class SlurmSteps(ProcessTree):
     """The descendants of the daemons of a Slurm job's steps.
 
     :param number: number of the job.

@@ -10,14 +10,14 @@ from .errors import ShutterError
 from .holds import Process
 from .published import start_of
 
-__all__ = ["Group", "Groups", "Newest", "Tree", "processes_by_group", "start_of_process"]
+__all__ = ["Groups", "Newest", "ProcessGroup", "ProcessTree", "processes_by_group", "start_of_process"]
 
 # The numbers of the node's processes by process group ("pgid", number), session ("sid", number) and parent
 # ("ppid", number).
 Groups = Mapping[tuple[str, int], Sequence[int]]
 
 
-class Group:
+class ProcessGroup:
     """A process group or a session: its processes are stopped one by one.
 
     :param number: number of the group or session, which is the pid of its first process.
@@ -49,7 +49,7 @@ class Group:
         """Return None: a process group has no freezer."""
 
 
-class Tree:
+class ProcessTree:
     """A process and all its descendants, which stay in the job when their parent ends.
 
     :param pid: number of the first process.

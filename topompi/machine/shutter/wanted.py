@@ -13,17 +13,17 @@ from ...inputs.files import open_begun
 from .controlgroups import ControlGroup, is_group
 from .errors import ShutterError
 from .steps import PLACES, SlurmSteps, slurm_job
-from .targets import Group, Tree
+from .targets import ProcessGroup, ProcessTree
 
-__all__ = ["FORMS", "Places", "Target", "Wanted", "parse_job"]
+__all__ = ["FORMS", "JobFolders", "JobTargets", "Target", "parse_job"]
 
 FORMS = "pgid:NUMBER, sid:NUMBER, tree:PID, slurm:JOBID or cgroup:/PATH"
-Target = Group | Tree | ControlGroup | SlurmSteps
+Target = ProcessGroup | ProcessTree | ControlGroup | SlurmSteps
 _NAME = re.compile(r"[\w.:@-]{1,200}", re.ASCII)
 _TARGET = re.compile(r"(pgid|sid|tree|slurm):([0-9]{1,10})|(cgroup):(/[^\0]{1,4000})")
 
 
-class Places:
+class JobFolders:
     """The folders of this node in which jobs are looked for.
 
     :param slurm: folder of Slurm's control groups, or SlurmdSpoolDir; None for the first of ``PLACES`` that is there.
@@ -56,10 +56,10 @@ class Places:
         number = int(found[2])
         if kind == "slurm":
             return slurm_job(number, self.slurm)
-        return Tree(number) if kind == "tree" else Group(number, kind)
+        return ProcessTree(number) if kind == "tree" else ProcessGroup(number, kind)
 
 
-class Wanted:
+class JobTargets:
     """The targets of jobs by name; a call looks again.
 
     :param named: jobs in the form ``NAME=TARGET``.

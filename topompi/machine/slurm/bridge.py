@@ -14,15 +14,15 @@ from ..jobs.allocation import find_allocator, within_parts
 from ..jobs.now import node_names, shared_links
 from ..jobs.queueing import Promise, find_queue
 from .controller import Move
-from .mirror import Held, Mirror, Request
-from .snapshot import Snapshot
-from .view import Policy, View
+from .mirror import HeldNodes, Mirror, Request
+from .snapshot import SlurmSnapshot
+from .view import BridgeRules, PlannerView
 
-__all__ = ["Decision", "Planner", "Policy"]
+__all__ = ["BridgeRules", "PassDecision", "Planner"]
 
 
 @dataclass(frozen=True)
-class Decision:
+class PassDecision:
     """The result of a pass.
 
     :param moves: changes of jobs, in the order in which they are to be made.
@@ -53,7 +53,7 @@ class Planner:
     :raises AllocationError: if the allocator only counts nodes, or gives slots of nodes.
     """
 
-    def __init__(self, cluster: Cluster, policy: Policy) -> None:
+    def __init__(self, cluster: Cluster, policy: BridgeRules) -> None:
         allocator = within_parts(find_allocator(policy.allocator), cluster)
         if not allocator.names_nodes or allocator.heeds:
             raise AllocationError(f"bridge: expecting a policy that names whole nodes, got {policy.allocator}")
@@ -62,14 +62,14 @@ class Planner:
         self._known = HostNames(self.names)
         self._mirror = Mirror(cluster, allocator)
         self._fits_since: dict[str, int] = {}  # jobs of Slurm's own, since when enough nodes have been free
-        self._shared: tuple[frozenset[Held], tuple[tuple[str, str], ...]] = frozenset(), ()
+        self._shared: tuple[frozenset[HeldNodes], tuple[tuple[str, str], ...]] = frozenset(), ()
 
-    def decide(self, snapshot: Snapshot) -> Decision:
+    def decide(self, snapshot: SlurmSnapshot) -> PassDecision:
         """Return the moves that this state needs.
 
         :param snapshot: Slurm's present state.
         """
-        view = View(snapshot, self.policy, self.names, self._known)
+        view = PlannerView(snapshot, self.policy, self.names, self._known)
         held = view.held
         self._mirror.follow(snapshot.now, held, view.closed)
         back = [*view.pulled_back()]
@@ -77,7 +77,7 @@ class Planner:
         starts = [*self._pass(view, queue)]
         shared = self._sharing(held)
         ours = {job.id for job in snapshot.jobs if job.holds and job.is_placed}
-        return Decision(
+        return PassDecision(
             (*back, *leaving, *starts),
             waiting=len(queue),
             running=sum(job.holds for job in snapshot.jobs),
@@ -87,7 +87,7 @@ class Planner:
             broken=sum(set(pair) <= ours for pair in shared),
         )
 
-    def _pass(self, view: View, queue: Sequence[int]) -> Iterator[Move]:
+    def _pass(self, view: PlannerView, queue: Sequence[int]) -> Iterator[Move]:
         mirror, situation = self._mirror, self._mirror.situation
         mirror.wait(queue)
         if queue and (nodes := view.promised(mirror.requests[queue[0]])):
@@ -100,7 +100,7 @@ class Planner:
                 yield view.start(request, [self.names[node] for node in chosen])
         yield from self._promises(view)
 
-    def _promises(self, view: View) -> Iterator[Move]:
+    def _promises(self, view: PlannerView) -> Iterator[Move]:
         """Yield a move for each waiting job whose note names other promised nodes than it is promised now.
 
         Only promises of named nodes are kept, which allocators make that may find none after other jobs have ended.
@@ -129,7 +129,7 @@ class Planner:
         self._fits_since = {head.id: self._fits_since.get(head.id, now)} if fits else {}
         return fits and now - self._fits_since[head.id] > self.policy.starving
 
-    def _sharing(self, held: Sequence[Held]) -> tuple[tuple[str, str], ...]:
+    def _sharing(self, held: Sequence[HeldNodes]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of running jobs that can use the same link; computed only if the running jobs changed."""
         key = frozenset(one._replace(end=0) for one in held)
         if key != self._shared[0]:

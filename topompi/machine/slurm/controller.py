@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ...inputs.programs import run_program
 from ...inputs.slurm.commands import ENVIRONMENT, SHOW_MARKS, SHOW_NODES, SHOW_QUEUE, asked
 from .mark import Mark
-from .snapshot import Snapshot, read_snapshot
+from .snapshot import SlurmSnapshot, read_snapshot
 
 __all__ = ["Commands", "Move"]
 
@@ -65,7 +65,7 @@ class Commands:
     def __init__(self, seconds: float = 10.0) -> None:
         self._seconds = seconds
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> SlurmSnapshot:
         """Return Slurm's present state; the three commands run at once.
 
         :raises SourceError: if a command fails, is not installed, exceeds its time limit or prints malformed text.

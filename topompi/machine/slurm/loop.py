@@ -13,11 +13,11 @@ from typing import Protocol
 from ...errors import SettingError, SourceError, TopompiError
 from ..daemon.counters import counter, prometheus
 from ..daemon.notify import notify
-from .bridge import Decision, Planner
+from .bridge import PassDecision, Planner
 from .controller import Move
-from .snapshot import Snapshot
+from .snapshot import SlurmSnapshot
 
-__all__ = ["Bridge", "Controller", "Counters", "Pace"]
+__all__ = ["Bridge", "BridgeCounters", "Controller", "Pace"]
 
 log = logging.getLogger("topompi.machine.slurm")
 RECENT = 1_000  # number of passes whose times are kept
@@ -26,7 +26,7 @@ RECENT = 1_000  # number of passes whose times are kept
 class Controller(Protocol):
     """The interface to a Slurm."""
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> SlurmSnapshot:
         """Return the present state."""
         ...
 
@@ -40,7 +40,7 @@ class Controller(Protocol):
 
 
 @dataclass
-class Counters:
+class BridgeCounters:
     """Counters of events since the bridge started."""
 
     passes: int = counter("Passes over the queue")
@@ -86,7 +86,7 @@ class Bridge:
         renewed: Callable[[], Planner | None] = lambda: None,
     ) -> None:
         self._controller, self._planner, self._pace, self._renewed = controller, planner, pace or Pace(), renewed
-        self.counters, self.decision = Counters(), Decision()
+        self.counters, self.decision = BridgeCounters(), PassDecision()
         self._door, self._failed, self._aside = planner.policy.door, 0, True
         self._times: deque[float] = deque(maxlen=RECENT)
         self._told: tuple[int, int] = 0, 0

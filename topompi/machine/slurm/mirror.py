@@ -14,7 +14,7 @@ from ..jobs.allocation.requests import Requests
 from ..jobs.nodestates import Capable
 from ..jobs.queueing import Situation
 
-__all__ = ["Held", "Mirror", "Request"]
+__all__ = ["HeldNodes", "Mirror", "Request"]
 
 Nodes = NDArray[np.integer]
 MOST_OLD = 10_000  # maximum number of entries of ended jobs; then the situation is built anew
@@ -36,7 +36,7 @@ class Request(NamedTuple):
     among: tuple[int, ...] | None = None
 
 
-class Held(NamedTuple):
+class HeldNodes(NamedTuple):
     """Nodes that a job holds.
 
     :param request: the job's request.
@@ -105,14 +105,14 @@ class Mirror:
         none = np.empty(0, dtype=np.int64)
         self.requests: list[Request] = []
         self._number: dict[Request, int] = {}
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, HeldNodes] = {}
         self.situation = Situation(self.cluster, self.allocator, Requests(none, none.copy()), [], self._start)
 
     def _start(self, index: int, placement: Placement) -> None:
         request = self.requests[index]
         nodes = tuple(sorted(placement.used(request.size).tolist()))
         self.started.append((request, nodes))
-        self._held[index] = Held(request, nodes, self.situation.now + request.seconds, request.among is None)
+        self._held[index] = HeldNodes(request, nodes, self.situation.now + request.seconds, request.among is None)
 
     def number(self, request: Request) -> int:
         """Return the situation's number of a job with this request; a new one if it has none yet."""
@@ -146,7 +146,7 @@ class Mirror:
         """Return whether the allocator would find nodes among those that are not closed, if no other job ran."""
         return not self.capable.limited or self.capable.holds(self.situation.job(number), self.situation.kinds[number])
 
-    def follow(self, now: int, held: Iterable[Held], closed: NDArray[np.bool_]) -> None:
+    def follow(self, now: int, held: Iterable[HeldNodes], closed: NDArray[np.bool_]) -> None:
         """Make the situation equal to Slurm's state; only differences to the state before cost time.
 
         :param now: seconds since 1970.

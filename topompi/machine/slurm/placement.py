@@ -22,7 +22,7 @@ from ...topology.sources import automatic
 from ...views.allocation import MOST_ROUTED, Allocation, allocation_of
 from ...views.machine import machine_of
 
-__all__ = ["Placement", "PlacementError", "fitting_graph", "nodes_of_job", "place", "tasks_of_job"]
+__all__ = ["PlacementError", "TaskPlacement", "fitting_graph", "nodes_of_job", "place", "tasks_of_job"]
 
 
 class PlacementError(TopompiError, ValueError):
@@ -30,7 +30,7 @@ class PlacementError(TopompiError, ValueError):
 
 
 @dataclass(frozen=True)
-class Placement:
+class TaskPlacement:
     """A placement of a job's tasks, and the figures of it and of the given order.
 
     :param mapping: node and slot of each task.
@@ -158,7 +158,7 @@ def place(
     environment: Table[str, str],
     routes: Routes | None = None,
     source: str = "",
-) -> Placement:
+) -> TaskPlacement:
     """Place tasks on the nodes of a job.
 
     :param ranks: number of tasks.
@@ -188,7 +188,7 @@ def place(
     machine = machine_of(interface, nodes.slots, nodes.hosts, routes=known and len(nodes.hosts) <= MOST_ROUTED)
     given = Mapping.identity(machine, ranks)
     if graph is None:
-        return Placement(given, machine, interface.source, None)
+        return TaskPlacement(given, machine, interface.source, None)
     report.step(f"placing {ranks:,} tasks: {search.algorithm}")
     placed = solve(search, graph, machine, report.step)
     figures = compare(graph, machine, {"given": given, "placed": placed}, from_topology=True)
@@ -197,7 +197,7 @@ def place(
         within = side["bytes_by_distance"]
         side["across_nodes"] = side["bytes"] - within["host"]
         side["across_leaves"] = side["across_nodes"] - within.get("1", 0) if leaves else None
-    return Placement(placed, machine, interface.source, figures)
+    return TaskPlacement(placed, machine, interface.source, figures)
 
 
 def _found(nodes: Allocation, environment: Table[str, str], report: Report) -> TopologyInterface:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 
 from ..daemon.unit import Unit
-from .view import Policy
+from .view import BridgeRules
 
 __all__ = ["FIELDS", "guard", "partition_lines", "service", "steps"]
 
@@ -75,7 +75,7 @@ To undo
 """
 
 
-def partition_lines(policy: Policy, usual: Mapping[str, str]) -> str:
+def partition_lines(policy: BridgeRules, usual: Mapping[str, str]) -> str:
     """Return the lines for slurm.conf that make the bridge's two partitions, with the limits of the usual one.
 
     The door is up there, so that Slurm itself places jobs until the bridge starts, also after a restart of slurmctld.
@@ -94,7 +94,7 @@ def partition_lines(policy: Policy, usual: Mapping[str, str]) -> str:
     )
 
 
-def guard(policy: Policy) -> str:
+def guard(policy: BridgeRules) -> str:
     """Return a script for Slurm's plugin job_submit/lua, by which only root puts jobs into the bridge's partition.
 
     :param policy: names of the partitions.
@@ -102,7 +102,7 @@ def guard(policy: Policy) -> str:
     return _GUARD.format(run=policy.run, door=policy.door)
 
 
-def service(policy: Policy, command: Sequence[str]) -> str:
+def service(policy: BridgeRules, command: Sequence[str]) -> str:
     """Return a systemd unit that runs the bridge, restarts it, and opens the door whenever it ends, even by a kill.
 
     :param policy: names of the partitions.
@@ -120,7 +120,7 @@ def service(policy: Policy, command: Sequence[str]) -> str:
     return Unit("Places the jobs of Slurm by the network's topology", command, own, stop_seconds=30.0).text()
 
 
-def steps(policy: Policy) -> str:
+def steps(policy: BridgeRules) -> str:
     """Return the steps to begin with the bridge, and those to undo it.
 
     :param policy: names of the partitions.

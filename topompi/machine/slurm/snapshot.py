@@ -19,7 +19,7 @@ from ...inputs.slurm.commands import COLUMNS, MARK, SHOW_NODES, SHOW_QUEUE
 from ...inputs.slurm.squeue import holds_nodes
 from .mark import Mark
 
-__all__ = ["SlurmJob", "Snapshot", "read_snapshot"]
+__all__ = ["SlurmJob", "SlurmSnapshot", "read_snapshot"]
 
 KEPT_LINES = 16_384  # lines of squeue whose jobs are kept, because most are the same a second later
 MOST_TASKS = 4_096  # maximum number of waiting tasks per array that a snapshot contains; they are alike
@@ -101,7 +101,7 @@ class SlurmJob:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class SlurmSnapshot:
     """A Slurm at one moment.
 
     :param now: seconds since 1970.
@@ -128,7 +128,7 @@ class Snapshot:
         return frozenset(name for name, states in self.states.items() if states & _IN_USE)
 
 
-def read_snapshot(now: int, queue: str, marks: str, nodes: str) -> Snapshot:
+def read_snapshot(now: int, queue: str, marks: str, nodes: str) -> SlurmSnapshot:
     """Read the outputs of ``SHOW_QUEUE``, ``SHOW_MARKS`` and ``SHOW_NODES``.
 
     :param now: seconds since 1970.
@@ -150,7 +150,7 @@ def read_snapshot(now: int, queue: str, marks: str, nodes: str) -> Snapshot:
         members.setdefault(partition, set()).update(names)
         found = frozenset(word.rstrip(_HARMLESS_SIGNS) for word in words.lower().split("+")) - {""}
         states.update((name, states.get(name, frozenset()) | found) for name in names)
-    return Snapshot(now, jobs, states, up, {name: frozenset(nodes) for name, nodes in members.items()})
+    return SlurmSnapshot(now, jobs, states, up, {name: frozenset(nodes) for name, nodes in members.items()})
 
 
 def _cells(line: str, count: int, command: str) -> list[str]:

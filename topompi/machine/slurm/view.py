@@ -14,10 +14,10 @@ from ...inputs.hostlist import HostNames, compress, expand
 from ..jobs.queueing import Queue
 from .controller import Move
 from .mark import Mark
-from .mirror import Held, Mirror, Request
-from .snapshot import SlurmJob, Snapshot
+from .mirror import HeldNodes, Mirror, Request
+from .snapshot import SlurmJob, SlurmSnapshot
 
-__all__ = ["Policy", "View"]
+__all__ = ["BridgeRules", "PlannerView"]
 
 FOREVER = 365 * 86_400  # seconds that a job without a time limit counts as
 # Reasons of a job that has its nodes, but waits for a limit of its user, its time or another job: no fault of ours.
@@ -29,7 +29,7 @@ SETTLING = 3  # seconds after which Slurm's reason is about the nodes that it wa
 
 
 @dataclass(frozen=True)
-class Policy:
+class BridgeRules:
     """The rules of the bridge.
 
     :param allocator: allocator that names nodes.
@@ -55,7 +55,7 @@ class Policy:
     starving: int = 60
 
 
-class View:
+class PlannerView:
     """A snapshot as the planner sees it: nodes by their numbers, jobs by what the bridge does with them.
 
     :param snapshot: Slurm's present state.
@@ -64,7 +64,7 @@ class View:
     :param known: the same names, to find the number of a node.
     """
 
-    def __init__(self, snapshot: Snapshot, policy: Policy, names: Sequence[str], known: HostNames) -> None:
+    def __init__(self, snapshot: SlurmSnapshot, policy: BridgeRules, names: Sequence[str], known: HostNames) -> None:
         self.snapshot, self.policy, self.names = snapshot, policy, names
         self._find = known.find
         self.jobs: Mapping[str, SlurmJob] = {job.id: job for job in snapshot.jobs}
@@ -82,9 +82,9 @@ class View:
         return np.array([not mine or name in shut for mine, name in zip(self.ours, self.names, strict=True)])
 
     @cached_property
-    def held(self) -> list[Held]:
+    def held(self) -> list[HeldNodes]:
         """The jobs with nodes: those that hold some, those that were given some, and nodes that no known job holds."""
-        found, taken = list[Held](), set[int]()
+        found, taken = list[HeldNodes](), set[int]()
         for job in self.snapshot.jobs:
             if job.holds:
                 found += self._holding(job, job.hosts, taken)
@@ -93,17 +93,17 @@ class View:
                 found += self._holding(job, expand(job.wanted), taken)
         unknown = tuple(sorted({self._find(name) for name in self.snapshot.busy} - taken - {-1}))
         if unknown:  # a job has begun or ended between the commands
-            found.append(Held(Request("", len(unknown), 1), unknown, self.snapshot.now + 1, False))
+            found.append(HeldNodes(Request("", len(unknown), 1), unknown, self.snapshot.now + 1, False))
         return found
 
-    def _holding(self, job: SlurmJob, hosts: Sequence[str], taken: set[int]) -> Iterator[Held]:
+    def _holding(self, job: SlurmJob, hosts: Sequence[str], taken: set[int]) -> Iterator[HeldNodes]:
         nodes = sorted({self._find(name) for name in hosts} - taken - {-1})
         if nodes:
             taken.update(nodes)
             since = job.start if job.holds else job.mark.moved
             seconds = FOREVER if job.limit is None else job.limit
             end = self.snapshot.now + 1 if "COMPLETING" in job.state else since + seconds
-            yield Held(Request(job.id, len(nodes), seconds), tuple(nodes), end, job.is_placed)
+            yield HeldNodes(Request(job.id, len(nodes), seconds), tuple(nodes), end, job.is_placed)
 
     def _is_moved(self, job: SlurmJob) -> bool:
         """Return whether a job was given nodes and has not started yet."""

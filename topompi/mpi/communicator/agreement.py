@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...errors import TopompiError
 from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, on_device, vector
 from ..execution.native import NativeIntracomm
-from ..execution.specs import CALLS, CallSpec, Counts, Form
+from ..execution.specs import CALLS, CallSpec, Form, Varying
 from .handle import lineage_of
 from .watchdog import call_site, watching
 
@@ -30,7 +30,7 @@ class AgreementError(TopompiError, ValueError):
 
 
 @dataclass(frozen=True)
-class Facts:
+class CallFacts:
     """One rank's description of a call, which is compared with the other ranks' descriptions.
 
     :param method: name of mpi4py's method.
@@ -84,13 +84,13 @@ def _compared(
 ) -> Iterator[None]:
     plain = NativeIntracomm(comm)
     rank, size = plain.Get_rank(), plain.Get_size()
-    said = _described(Facts(method, root, None if op is None else _name(op)), arguments, rank, size)
+    said = _described(CallFacts(method, root, None if op is None else _name(op)), arguments, rank, size)
     with watching(lineage_of(comm).checks, partial(_waits, said, call_site(), plain.Get_name(), rank, size)):
         _compare(plain.allgather(said))
         yield
 
 
-def _waits(said: Facts, where: str, name: str, rank: int, size: int) -> str:
+def _waits(said: CallFacts, where: str, name: str, rank: int, size: int) -> str:
     """The watchdog's line about a call in which this rank still waits."""
     about = {"root": said.root, "operation": said.operation, "bytes": said.size}
     details = "".join(f", {what} {value}" for what, value in about.items() if value is not None)
@@ -100,7 +100,7 @@ def _waits(said: Facts, where: str, name: str, rank: int, size: int) -> str:
     )
 
 
-def _compare(told: Sequence[Facts]) -> None:
+def _compare(told: Sequence[CallFacts]) -> None:
     method = told[0].method  # rank 0's method, so that the error has the same text on all ranks
     _check_same(method, "collective", [one.method for one in told])
     _check_same(method, "root", [one.root for one in told])
@@ -127,7 +127,7 @@ def _listed(ranks: Sequence[int]) -> str:
     return f"rank{'s' * (len(ranks) > 1)} {shown}"
 
 
-def _pairs(method: str, told: Sequence[Facts]) -> None:
+def _pairs(method: str, told: Sequence[CallFacts]) -> None:
     sent = _table([one.sends for one in told])
     expected = _table([one.receives for one in told]).T
     wrong = np.argwhere((sent != expected) & (sent >= 0) & (expected >= 0))
@@ -148,7 +148,7 @@ def _table(rows: Sequence[Lengths | None]) -> NDArray[np.int64]:
     return table
 
 
-def _described(said: Facts, arguments: tuple[object, ...], rank: int, size: int) -> Facts:
+def _described(said: CallFacts, arguments: tuple[object, ...], rank: int, size: int) -> CallFacts:
     """A rank's description of a call, completed by the bytes of its messages, unless these are Python objects."""
     stem = said.method.removesuffix("_init")
     spec = CALLS.get(stem[1:].capitalize() if stem[:1] == "I" else stem)
@@ -156,7 +156,7 @@ def _described(said: Facts, arguments: tuple[object, ...], rank: int, size: int)
         return said
     if any(on_device(message) for message in _messages(spec, arguments, rank)):
         return replace(said, memory="a device's")
-    if spec.counts is Counts.TYPED:
+    if spec.counts is Varying.TYPED:
         return said
     try:
         return replace(said, **_DESCRIPTIONS[spec.form](spec, arguments, rank, size))
@@ -189,7 +189,7 @@ _PREDEFINED = (
 
 
 class Said(TypedDict, total=False):
-    """Fields of ``Facts`` that the description of a call's messages fills."""
+    """Fields of ``CallFacts`` that the description of a call's messages fills."""
 
     size: int
     sends: Lengths | None
@@ -231,14 +231,14 @@ def _alltoall(spec: CallSpec, arguments: tuple[object, ...], rank: int, size: in
 
 def _reduction(spec: CallSpec, arguments: tuple[object, ...], rank: int, size: int) -> Said:
     message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
-    if spec.form is Form.REDUCE_SCATTER and spec.counts is Counts.EQUAL:
+    if spec.form is Form.REDUCE_SCATTER and spec.counts is Varying.EQUAL:
         return {"size": size * blocks(message, size, readonly=True).block(0).size}
     return {"size": block(message, readonly=True).size}
 
 
 def _of_each(spec: CallSpec, message: object, size: int) -> Lengths:
     """Bytes of each rank's block, shape (ranks,), or one number if all are equal."""
-    if spec.counts is Counts.COUNTED:
+    if spec.counts is Varying.COUNTED:
         return vector(message, size, readonly=True).sizes
     return blocks(message, size, readonly=True).block(0).size
 

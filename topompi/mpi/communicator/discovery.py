@@ -12,7 +12,7 @@ from mpi4py import MPI
 from ...errors import HostError, ServiceError, TopompiError
 from ...inputs.settings import SOCKET, word_of
 from ...inputs.slurm.environment import JOB, own_address
-from ...topology.inside import KINDS, Place, host_of, own_place
+from ...topology.inside import KINDS, ProcessPlace, host_of, own_place
 from ...visible import visible
 from ..execution.native import NativeIntracomm
 from ..execution.rankzero import from_rank_0
@@ -46,7 +46,7 @@ def find_topology(
     """
     plain = NativeIntracomm(comm)  # never topompi's class, whose methods need the topology that is sought here
     world_rank = MPI.COMM_WORLD.Get_rank()
-    facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, own_place(), own_address(os.environ)))
+    facts = plain.gather(RankFacts(MPI.Get_processor_name(), world_rank, own_place(), own_address(os.environ)))
 
     def find() -> TopologyInterface:
         placed = _place(facts or [], topology, hosts)
@@ -56,7 +56,7 @@ def find_topology(
     return from_rank_0(plain, find)
 
 
-class Facts(NamedTuple):
+class RankFacts(NamedTuple):
     """The facts that a rank knows about its place in the machine.
 
     :param name: name of the rank's host, as ``MPI.Get_processor_name`` returns it.
@@ -68,12 +68,12 @@ class Facts(NamedTuple):
 
     name: str
     world_rank: int
-    place: Place
+    place: ProcessPlace
     address: tuple[str, str] | None
 
 
 def _place(
-    facts: Sequence[Facts], topology: str | os.PathLike[str] | None, hosts: Sequence[str] | str | None
+    facts: Sequence[RankFacts], topology: str | os.PathLike[str] | None, hosts: Sequence[str] | str | None
 ) -> TopologyInterface:
     """The topology interface of the job, made on rank 0 from the facts of all ranks."""
     from ...topology import TopologyInterface  # imported here, because only rank 0 needs the readers of sources
@@ -124,7 +124,7 @@ def _default_source() -> str | None:
 
 
 def _discover(
-    topology: str | os.PathLike[str] | None, names: Sequence[str], facts: Sequence[Facts], fallback: str
+    topology: str | os.PathLike[str] | None, names: Sequence[str], facts: Sequence[RankFacts], fallback: str
 ) -> tuple[Discovery | None, str]:
     """The topology and a text about its origin; if the job runs without a topology, None and the reason for that."""
     if topology is None:

@@ -23,7 +23,7 @@ from .calls import Calls
 if TYPE_CHECKING:
     from ...schedules import Hierarchy, Network
     from ...topology import TopologyInterface
-    from ...views.siblings import Meeting, Siblings
+    from ...views.siblings import Siblings, SplitArguments
     from ..prediction.predictor import Predictor
     from ..prediction.untuned import Prediction
     from ..selection.classes import Key
@@ -70,7 +70,7 @@ class Common:
         place: Callable[[], TopologyInterface],
         policy: Policy,
         *,
-        meeting: Meeting | None = None,
+        meeting: SplitArguments | None = None,
         group: MPI.Group = MPI.GROUP_NULL,
     ) -> None:
         self._place, self.policy, self._meeting, self._group = place, policy, meeting, group
@@ -181,7 +181,7 @@ class Common:
             self._parts.put(key, found, self._bytes(ranks))
         return found
 
-    def _part(self, ranks: Integers, meeting: Meeting | None = None) -> Common:
+    def _part(self, ranks: Integers, meeting: SplitArguments | None = None) -> Common:
         return Common(partial(restricted, self.interface, ranks), self.policy, meeting=meeting)
 
     def _bytes(self, ranks: Integers) -> int:
@@ -207,14 +207,14 @@ class Common:
             self._parts.put(key, found, self._bytes(ranks) + BYTES_OF_ROW * len(rows))
         return found
 
-    def _met(self, rows: bytes) -> Meeting | None:
-        from ...views.siblings import Meeting  # loaded only if a choice may depend on siblings: on several hosts
+    def _met(self, rows: bytes) -> SplitArguments | None:
+        from ...views.siblings import SplitArguments  # loaded only if a choice may depend on siblings: on several hosts
 
         table = np.frombuffer(rows, dtype=np.int32).reshape(-1, 3).astype(np.int64)
         color = table[:, 0]
         color[color == MPI.UNDEFINED] = NOWHERE
         where = int(np.flatnonzero(table[:, 2] == self.rank)[0])
-        return Meeting(self.interface, table, where) if bool((color >= NOWHERE).all()) else None
+        return SplitArguments(self.interface, table, where) if bool((color >= NOWHERE).all()) else None
 
     def __del__(self) -> None:
         if not MPI.Is_finalized() and self._group != MPI.GROUP_NULL:  # MPI_Finalize frees all groups

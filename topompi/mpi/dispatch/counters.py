@@ -14,7 +14,7 @@ import numpy as np
 
 from ..prediction.words import footnotes
 
-__all__ = ["Counters", "Row", "counters"]
+__all__ = ["CallCounters", "CountedRow", "counters"]
 
 COLUMNS = ("operation", "bytes each", "calls", "bytes", "algorithm", "predicted", "measured", "why")
 WIDTH = 100  # columns of a terminal, which no line of the table exceeds
@@ -22,7 +22,7 @@ LATEST = 1000  # maximum number of durations that a row holds, the latest ones, 
 
 
 @dataclass
-class Row:
+class CountedRow:
     """The calls of one operation and size class that one algorithm ran on this rank.
 
     :param reason: reason why the algorithm was chosen for the latest call, in words.
@@ -39,7 +39,7 @@ class Row:
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=LATEST))
 
 
-class Counters:
+class CallCounters:
     """The counters of this process's collective calls; several threads may use them at once.
 
     :param enabled: True if calls are to be counted.
@@ -48,7 +48,7 @@ class Counters:
 
     def __init__(self, enabled: bool = False) -> None:
         self.enabled = enabled
-        self.rows: dict[tuple[str, int, str], Row] = {}
+        self.rows: dict[tuple[str, int, str], CountedRow] = {}
         self._lock, self._reports = Lock(), False
 
     def count(
@@ -70,7 +70,7 @@ class Counters:
         :param seconds: duration of the call on this rank; None if it was not timed.
         """
         with self._lock:
-            row = self.rows.setdefault((method, nbytes.bit_length(), algorithm), Row())
+            row = self.rows.setdefault((method, nbytes.bit_length(), algorithm), CountedRow())
             row.calls += 1
             row.bytes += nbytes
             row.reason, row.predicted = reason, predicted
@@ -102,7 +102,7 @@ class Counters:
             atexit.register(lambda: print(heading, *self.lines(), sep="\n", file=sys.stderr, flush=True))
 
 
-def _cells(method: str, digits: int, algorithm: str, row: Row) -> tuple[str, ...]:
+def _cells(method: str, digits: int, algorithm: str, row: CountedRow) -> tuple[str, ...]:
     measured = _time(float(np.median(row.seconds))) if row.seconds else "-"
     return (
         method,
@@ -137,4 +137,4 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e6:,.1f} us" if seconds < 1 else f"{seconds:,.2f} s"
 
 
-counters = Counters(os.environ.get("TOPOMPI_VERBOSE", "") not in ("", "0"))
+counters = CallCounters(os.environ.get("TOPOMPI_VERBOSE", "") not in ("", "0"))

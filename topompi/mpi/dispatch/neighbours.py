@@ -25,7 +25,7 @@ from ..execution.program import run_all
 from ..execution.requests import PersistentRequest, PlanRequest, after
 from ..execution.specs import NATIVE, NEIGHBOUR_CALLS, NeighbourSpec
 from ..execution.timing import timed
-from ..prediction.neighbours import GAIN, Place, Prices, on_host, seconds_of, works_of
+from ..prediction.neighbours import GAIN, GroupPlace, Prices, on_host, seconds_of, works_of
 from ..prediction.predictor import Predictor
 from ..prediction.scope import unmodelled
 from ..selection.choice import Choice
@@ -123,7 +123,7 @@ class Neighbours:
         return None if self._candidates else NO_GROUPS
 
     @cached_property
-    def _candidates(self) -> dict[str, Place]:
+    def _candidates(self) -> dict[str, GroupPlace]:
         """The groups between which blocks may be carried, by name of the algorithm."""
         interface, word = self._state.interface, self._state.common.policy.neighbours
         host = interface.rank_host.astype(np.int64)
@@ -135,7 +135,7 @@ class Neighbours:
         if self._measures and LEAVES in found and np.array_equal(found[LEAVES], host):
             several.pop(LEAVES, None)
         wanted = (HOSTS, LEAVES) if self._measures else (word or HOSTS,)
-        return {name: Place(of, host) for name, of in several.items() if name in wanted}
+        return {name: GroupPlace(of, host) for name, of in several.items() if name in wanted}
 
     @cached_property
     def _measures(self) -> bool:
@@ -447,7 +447,7 @@ class Neighbours:
         return best
 
     def _planned(
-        self, name: str, place: Place, spec: NeighbourSpec, size: Integers, prices: Prices
+        self, name: str, place: GroupPlace, spec: NeighbourSpec, size: Integers, prices: Prices
     ) -> tuple[_Settled, tuple[float, float]]:
         """The part of this rank by carriers, how many times as fast they are by the cost model, the library's seconds.
 

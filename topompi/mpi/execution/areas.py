@@ -12,7 +12,7 @@ from mpi4py import MPI
 from .buffers import Blocks, Bytes, Integers, Specification, address_of, message_at
 from .plan import Moves
 
-__all__ = ["TAG", "Area", "Call", "Pieces", "Span"]
+__all__ = ["TAG", "Area", "Areas", "Call", "Span"]
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -105,7 +105,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class Areas:
     """Units of any size, each with its own datatype and address, as in ``Alltoallv`` and ``Alltoallw``.
 
     :param messages: message of each unit in mpi4py's form, with the unit's address; None if the unit has no data.
@@ -116,7 +116,7 @@ class Pieces:
     dense: bool = False
 
     @classmethod
-    def of(cls, blocks: Blocks) -> Pieces:
+    def of(cls, blocks: Blocks) -> Areas:
         """The pieces for blocks of one common datatype."""
         kind = blocks.datatype
         addresses = address_of(blocks.buffer) + kind.extent * blocks.displs
@@ -130,7 +130,7 @@ class Pieces:
             raise ValueError(f"expecting one unit a message, got {length}")
         return self.messages[begin]
 
-    def moves(self, other: Pieces, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
+    def moves(self, other: Areas, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
         """The calls that copy units to other pieces, whose datatypes may differ.
 
         :param other: the target pieces.

@@ -11,7 +11,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from ...schedules.schedule import INPUT, OUTPUT, SCRATCH
-from .areas import Area, Call, Pieces, Span
+from .areas import Area, Areas, Call, Span
 from .buffers import Block, Blocks, Bytes
 from .contexts import Channel
 from .groups import Groups
@@ -128,7 +128,7 @@ def _own_sides(operands: Operands, alone: MPI.Intracomm) -> tuple[dict[int, Area
     for buffer, side in ((INPUT, operands.input), (OUTPUT, operands.output)):
         if side is None:
             continue
-        if isinstance(side, Pieces):
+        if isinstance(side, Areas):
             own[buffer] = side
         elif operands.op is not None and isinstance(side, Block):
             own[buffer] = Span(side.memory(), operands.extent, side.datatype, 1, side.dense)

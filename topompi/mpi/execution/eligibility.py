@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...schedules.registry import ALGORITHMS
 from ...schedules.segments import can_be_cut, cut
-from .specs import CALLS, NATIVE, NO_NEEDS, Counts, Form, Needs
+from .specs import CALLS, NATIVE, NO_NEEDS, Form, Needs, Varying
 
 if TYPE_CHECKING:
     from .executor import Executor
@@ -19,7 +19,7 @@ __all__ = ["can_run", "is_carried", "is_ready", "why_not"]
 # Calls in which each rank knows only its own counts, and which carriers (ranks that send between hosts for the other
 # ranks of their host) can run, because each rank sends them its counts.
 CARRIED = frozenset(
-    name for name, spec in CALLS.items() if spec.form is Form.ALLTOALL and spec.counts is Counts.COUNTED
+    name for name, spec in CALLS.items() if spec.form is Form.ALLTOALL and spec.counts is Varying.COUNTED
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mpi4py import MPI
 
-from .areas import Pieces
+from .areas import Areas
 from .buffers import Block
 from .contexts import Alone
 from .operands import Operands, Side
@@ -44,7 +44,7 @@ def check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
 
 
 def _datatypes(side: Side) -> Iterator[MPI.Datatype]:
-    if isinstance(side, Pieces):
+    if isinstance(side, Areas):
         yield from (piece[2] for piece in side.messages if piece)
     elif side is not None:
         yield side.datatype
@@ -57,7 +57,7 @@ def _is_one_buffer(input: Side, output: Side) -> bool:
 
 
 def _share_a_piece(input: Side, output: Side) -> bool:
-    if not isinstance(input, Pieces) or not isinstance(output, Pieces):
+    if not isinstance(input, Areas) or not isinstance(output, Areas):
         return False
     sent, received = (
         {piece[0].address for piece in side.messages if piece and not isinstance(piece[0], type(MPI.BOTTOM))}

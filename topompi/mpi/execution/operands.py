@@ -11,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from .areas import Pieces
+from .areas import Areas
 from .buffers import (
     LARGEST_COUNT,
     Block,
@@ -28,12 +28,12 @@ from .buffers import (
     whole,
 )
 from .groups import Groups
-from .specs import CallSpec, Counts, Form
+from .specs import CallSpec, Form, Varying
 
 __all__ = ["MismatchError", "Operands", "Side", "extent_of", "read", "typed"]
 
 Integers = NDArray[np.int64]
-Side = Block | Blocks | Pieces | None
+Side = Block | Blocks | Areas | None
 
 
 class MismatchError(ValueError):
@@ -104,7 +104,7 @@ class Operands:
         """Whether all ranks know that the call moves no data."""
         if self.length is not None or self.counts is not None:
             return self.length == 0 or (self.counts is not None and not self.counts.any())
-        return self.extent == 0 and not any(isinstance(side, Pieces) for side in (self.input, self.output))
+        return self.extent == 0 and not any(isinstance(side, Areas) for side in (self.input, self.output))
 
     @property
     def by_address(self) -> bool:
@@ -268,29 +268,29 @@ def _gatherv(groups: Groups, sendbuf: object, recvbuf: object, root: int) -> Ope
         return Operands(0, _single(own), None, root)
     received = vector(recvbuf, groups.size, readonly=False)
     if is_in_place(sendbuf):
-        return Operands(0, None, Pieces.of(received), root, root, 1)
+        return Operands(0, None, Areas.of(received), root, root, 1)
     own = block(sendbuf, readonly=True)
-    return Operands(0, _single(own), Pieces.of(received), root)
+    return Operands(0, _single(own), Areas.of(received), root)
 
 
 def _scatterv(groups: Groups, sendbuf: object, recvbuf: object, root: int) -> Operands | None:
     if groups.rank != root:
         return Operands(0, None, _single(block(recvbuf, readonly=False)), root)
-    sent = Pieces.of(vector(sendbuf, groups.size, readonly=True))
+    sent = Areas.of(vector(sendbuf, groups.size, readonly=True))
     if is_in_place(recvbuf):
         return Operands(0, sent, None, root, -root, 1)
     return Operands(0, sent, _single(block(recvbuf, readonly=False)), root)
 
 
-def _single(own: Block) -> Pieces:
-    return Pieces([own.message if own.size else None])
+def _single(own: Block) -> Areas:
+    return Areas([own.message if own.size else None])
 
 
 def _alltoallv(groups: Groups, sendbuf: object, recvbuf: object) -> Operands | None:
     if is_in_place(sendbuf):
         return None
     sent, received = vector(sendbuf, groups.size, readonly=True), vector(recvbuf, groups.size, readonly=False)
-    return Operands(0, Pieces.of(sent), Pieces.of(received))
+    return Operands(0, Areas.of(sent), Areas.of(received))
 
 
 def _alltoallw(groups: Groups, sendbuf: object, recvbuf: object) -> Operands | None:
@@ -299,7 +299,7 @@ def _alltoallw(groups: Groups, sendbuf: object, recvbuf: object) -> Operands | N
     return Operands(0, typed(sendbuf, groups.size, True), typed(recvbuf, groups.size, False))
 
 
-def typed(message: Any, number: int, readonly: bool) -> Pieces:
+def typed(message: Any, number: int, readonly: bool) -> Areas:
     """The pieces of a message with a datatype per block: ``[buf, (counts, displs), types]``, ...
 
     :param message: the specification, in the form that ``Alltoallw`` takes; displacements are in bytes.
@@ -329,7 +329,7 @@ def typed(message: Any, number: int, readonly: bool) -> Pieces:
     start = 0 if absolute else address_of(MPI.buffer.frombuffer(buffer, readonly=readonly))
     kinds = [kind if isinstance(kind, MPI.Datatype) else MPI.Datatype.fromcode(kind) for kind in types]
     pieces = zip(map(int, counts), map(int, displs), kinds, strict=True)
-    return Pieces([_piece(start + displ, count, kind) for count, displ, kind in pieces])
+    return Areas([_piece(start + displ, count, kind) for count, displ, kind in pieces])
 
 
 def _piece(address: int, count: int, kind: MPI.Datatype) -> Specification | None:
@@ -358,10 +358,10 @@ def _check_types_and_counts(sent: Block, received: Block, count: int, what: str 
         raise ValueError(f"mismatch in send count {sent.count} and {what or f'receive count {count}'}")
 
 
-_EQUAL, _COUNTED, _TYPED = Counts.EQUAL, Counts.COUNTED, Counts.TYPED
+_EQUAL, _COUNTED, _TYPED = Varying.EQUAL, Varying.COUNTED, Varying.TYPED
 # The function that reads a call's arguments, by the call's pattern, the property in which its blocks differ, and
 # whether it has a root.
-_READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
+_READERS: dict[tuple[Form, Varying, bool], Callable[..., Operands | None]] = {
     (Form.NOTHING, _EQUAL, False): _barrier,
     (Form.BROADCAST, _EQUAL, True): _bcast,
     (Form.GATHER, _EQUAL, True): _gather,

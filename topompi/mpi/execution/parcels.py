@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...schedules.alltoall.aggregation import Hosts
+from ...schedules.alltoall.aggregation import HostCarriers
 
 __all__ = ["REFUSED", "Parcel", "Parcels", "Route"]
 
@@ -104,7 +104,7 @@ class Route:
 
     def __init__(self, rank_host: ArrayLike, rank: int) -> None:
         given = np.asarray(rank_host)
-        self._hosts = hosts = Hosts(given, len(given), direct=True)
+        self._hosts = hosts = HostCarriers(given, len(given), direct=True)
         self.rank, here = rank, int(hosts.of_rank[rank])
         self._host, self._near = here, self._ranks(here)
         others = np.delete(np.arange(hosts.number), here)

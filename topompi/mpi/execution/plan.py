@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...schedules.schedule import COPY, INPUT, OUTPUT, REDUCE, SCRATCH
 
-__all__ = ["ARRIVED", "Message", "Moves", "Part", "Plan", "Reduction", "Step", "compile_part"]
+__all__ = ["ARRIVED", "Message", "Moves", "Plan", "PlanPart", "Reduction", "Step", "compile_part"]
 
 Integers = NDArray[np.int64]
 
@@ -23,7 +23,7 @@ _STEP, _SOURCE, _DESTINATION, _FROM, _BEGIN, _INTO, _TO, _LENGTH, _OPERATION, _P
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class PlanPart:
     """The transfers of a schedule that one rank sends or receives.
 
     :param rank: the rank.
@@ -141,7 +141,7 @@ class Plan:
 
 
 def compile_part(
-    part: Part, length: int | None = None, shift: int | None = None, slices: int = 1, scale: int = 1
+    part: PlanPart, length: int | None = None, shift: int | None = None, slices: int = 1, scale: int = 1
 ) -> Plan:
     """The plan for one rank's transfers in a schedule.
 
@@ -191,7 +191,7 @@ def compile_part(
     )
 
 
-def _in_slices(rows: Integers, part: Part, shift: int | None, slices: int) -> Plan:
+def _in_slices(rows: Integers, part: PlanPart, shift: int | None, slices: int) -> Plan:
     """The plan for transfers that are cut into slices, with one step for each step of the schedule and each slice.
 
     :param rows: the rank's transfers, counted in units, with the column ``precedes`` of the part.
@@ -256,7 +256,7 @@ def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
     return stays
 
 
-def _overwrites(rows: Integers, part: Part) -> bool:
+def _overwrites(rows: Integers, part: PlanPart) -> bool:
     """Whether a rank's transfers write output before they have read all input."""
     read = rows[(rows[:, _SOURCE] == part.rank) & (rows[:, _FROM] == INPUT), _STEP]
     written = rows[(rows[:, _DESTINATION] == part.rank) & (rows[:, _INTO] == OUTPUT), _STEP]

@@ -12,13 +12,13 @@ from ...schedules.alltoall.hostschedule import HostSchedule
 from ...schedules.network import DEPTH_FIRST
 from ...schedules.proof.contributions import ranges_of
 from ...schedules.proof.history import History
-from ...schedules.proof.places import Places
+from ...schedules.proof.places import BlockPlaces
 from ...schedules.proof.values import Values
 from ...schedules.schedule import ROOTED
 from ...schedules.segments import cut, divides, segments_of
 from .executor import Executor
 from .operands import Operands
-from .plan import Part, Plan, compile_part
+from .plan import Plan, PlanPart, compile_part
 from .specs import CallSpec
 
 __all__ = ["UNPLANNED", "part_of", "plan_of", "share_costly"]
@@ -108,7 +108,7 @@ def part_of(
     counts: Integers | None,
     ordered: bool,
     blocks: int | None = None,
-) -> Part | str:
+) -> PlanPart | str:
     """The transfers of a schedule in which this rank takes part, or the reason, equal on all ranks, why there are none.
 
     :param executor: the executor, which caches this rank's transfers in schedules.
@@ -127,7 +127,7 @@ def part_of(
         return refusal
     key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered, blocks)
     wanted = _Wanted(collective, algorithm, root, counts, ordered, blocks)
-    made: Part | str = executor.plans.made(key, lambda: _made(executor, wanted))
+    made: PlanPart | str = executor.plans.made(key, lambda: _made(executor, wanted))
     return made
 
 
@@ -178,7 +178,7 @@ class _Wanted(NamedTuple):
     blocks: int | None
 
 
-def _made(executor: Executor, wanted: _Wanted) -> Part | str:
+def _made(executor: Executor, wanted: _Wanted) -> PlanPart | str:
     try:
         rank, schedule = executor.groups.rank, executor.shared.get((wanted.collective, wanted.algorithm))
         if not isinstance(schedule, Schedule):
@@ -191,7 +191,7 @@ def _made(executor: Executor, wanted: _Wanted) -> Part | str:
             precedes = _precedes(schedule)[schedule.of_rank(rank)]
     except (ValueError, ScheduleError) as error:
         return str(error)
-    return Part(rank, rows, precedes, schedule.blocks, schedule.independent, schedule.window)
+    return PlanPart(rank, rows, precedes, schedule.blocks, schedule.independent, schedule.window)
 
 
 def _generated(network: Network, wanted: _Wanted) -> Schedule:
@@ -211,7 +211,7 @@ def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
     :raises ValueError: if a transfer has both blocks from lower and blocks from higher ranks.
     """
     check(schedule, commutative=False)
-    places = Places(schedule)
+    places = BlockPlaces(schedule)
     places.reach(schedule.num_rows)
     history = History(schedule, places, schedule.num_rows)
     reductions = Values(history).reductions()

@@ -19,7 +19,7 @@ Ended = Callable[[Exception | None], None]
 _active: dict[int, ResumableRun] = {}  # runs that are begun and not complete, by ``id`` of the object
 
 
-class Held(Protocol):
+class Freeable(Protocol):
     """An object that a run needs until it is freed."""
 
     def free(self) -> None:
@@ -36,7 +36,7 @@ class ResumableRun:
     """
 
     def __init__(
-        self, calls: list[Resumable], held: Sequence[Held], arguments: tuple[object, ...], sent: Sent | None = None
+        self, calls: list[Resumable], held: Sequence[Freeable], arguments: tuple[object, ...], sent: Sent | None = None
     ) -> None:
         self.sent = sent
         self._calls, self._held = calls, held

@@ -7,7 +7,7 @@ from typing import Any
 from mpi4py import MPI
 
 from .buffers import block, blocks, is_in_place, vector
-from .specs import NO_NEEDS, CallSpec, Counts, Form, Needs
+from .specs import NO_NEEDS, CallSpec, Form, Needs, Varying
 
 __all__ = ["nbytes", "needs_of", "own_bytes"]
 
@@ -34,9 +34,9 @@ def nbytes(spec: CallSpec, arguments: tuple[object, ...], size: int) -> int:
     :raises ValueError, TypeError, BufferError: if a message has no valid size.
     """
     form = spec.form
-    if form is Form.REDUCTION or (form is Form.REDUCE_SCATTER and spec.counts is not Counts.EQUAL):
+    if form is Form.REDUCTION or (form is Form.REDUCE_SCATTER and spec.counts is not Varying.EQUAL):
         return _bytes(_own(arguments))
-    if form is Form.NOTHING or spec.counts is not Counts.EQUAL:
+    if form is Form.NOTHING or spec.counts is not Varying.EQUAL:
         return 0
     if form is Form.BROADCAST:
         return _bytes(arguments[0])
@@ -60,13 +60,13 @@ def own_bytes(spec: CallSpec, arguments: tuple[object, ...], size: int) -> int:
     :param arguments: all arguments of mpi4py's method, in their order.
     :param size: number of ranks.
     """
-    from .areas import Pieces  # imported here, because a job on one host needs neither module
+    from .areas import Areas  # imported here, because a job on one host needs neither module
     from .operands import typed
 
     message = _own(arguments)
     try:
-        typed_blocks = spec.counts is Counts.TYPED
-        pieces = typed(message, size, True) if typed_blocks else Pieces.of(vector(message, size, readonly=True))
+        typed_blocks = spec.counts is Varying.TYPED
+        pieces = typed(message, size, True) if typed_blocks else Areas.of(vector(message, size, readonly=True))
     except Exception:  # the call itself raises the error
         return 0
     return int(sum(piece[1] * piece[2].Get_size() for piece in pieces.messages if piece)) // size

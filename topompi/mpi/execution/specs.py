@@ -13,10 +13,10 @@ __all__ = [
     "NEIGHBOUR_CALLS",
     "NO_NEEDS",
     "CallSpec",
-    "Counts",
     "Form",
     "Needs",
     "NeighbourSpec",
+    "Varying",
     "calls_of",
 ]
 
@@ -35,7 +35,7 @@ class Form(Enum):
     REDUCE_SCATTER = auto()  # a vector of each rank combined, a part of the result for each rank
 
 
-class Counts(Enum):
+class Varying(Enum):
     """The properties in which the blocks of a call may differ from each other."""
 
     EQUAL = auto()  # blocks differ in nothing: all have one size and datatype
@@ -77,7 +77,7 @@ class CallSpec:
     parameters: tuple[str, ...]
     collective: str
     form: Form
-    counts: Counts = Counts.EQUAL
+    counts: Varying = Varying.EQUAL
     sized_by: int | None = None
 
     @property
@@ -93,12 +93,12 @@ class CallSpec:
     @property
     def local(self) -> bool:
         """Whether a rank other than the root knows only the sizes of its own blocks."""
-        return self.counts is not Counts.EQUAL and (self.rooted or self.form is Form.ALLTOALL)
+        return self.counts is not Varying.EQUAL and (self.rooted or self.form is Form.ALLTOALL)
 
     @property
     def uneven(self) -> bool:
         """Whether the blocks that a rank sends may differ in size, so that no single block size describes the call."""
-        return self.counts is not Counts.EQUAL and self.form is Form.ALLTOALL
+        return self.counts is not Varying.EQUAL and self.form is Form.ALLTOALL
 
     @property
     def number(self) -> int:
@@ -109,7 +109,7 @@ class CallSpec:
 _BUFFERS = ("sendbuf", "recvbuf")
 _ROOT = (*_BUFFERS, "root")
 _OP = (*_BUFFERS, "op")
-_COUNTED, _TYPED = Counts.COUNTED, Counts.TYPED
+_COUNTED, _TYPED = Varying.COUNTED, Varying.TYPED
 
 CALLS = {
     spec.name: spec
@@ -155,7 +155,7 @@ class NeighbourSpec:
 
     name: str
     shares: bool
-    counts: Counts = Counts.EQUAL
+    counts: Varying = Varying.EQUAL
 
 
 NEIGHBOUR_CALLS = {

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from mpi4py import MPI
 
-from .areas import Pieces
+from .areas import Areas
 from .binding import Binding
 from .buffers import Block, Specification, block, is_in_place, whole
 from .carriers import carriers_of, take_part
@@ -22,7 +22,7 @@ from .operands import MismatchError, Operands
 from .plan import Plan
 from .planning import plan_of
 from .preparation import bound, checked
-from .specs import CallSpec, Counts, Form
+from .specs import CallSpec, Form, Varying
 
 __all__ = ["instead"]
 
@@ -81,7 +81,7 @@ def _with_own_memory(spec: CallSpec, arguments: tuple[object, ...], groups: Grou
     :param groups: the communicator and its sub-communicators.
     :raises Exception: if another argument is wrong, too.
     """
-    if spec.counts is not Counts.EQUAL or spec.form is Form.NOTHING:
+    if spec.counts is not Varying.EQUAL or spec.form is Form.NOTHING:
         return None
     if not spec.rooted or groups.rank == arguments[-1]:
         return None if is_in_place(arguments[0]) else _with_own_results(spec, arguments, groups.size)
@@ -155,7 +155,7 @@ def _gathers_sizes(spec: CallSpec, arguments: tuple[object, ...], groups: Groups
     :param arguments: all arguments of mpi4py's method, in their order.
     :param groups: the communicator and its sub-communicators.
     """
-    if spec.form is not Form.GATHER or spec.counts is Counts.EQUAL or groups.rank != arguments[-1]:
+    if spec.form is not Form.GATHER or spec.counts is Varying.EQUAL or groups.rank != arguments[-1]:
         return False
     if is_in_place(arguments[0]):
         return True
@@ -173,7 +173,7 @@ def _unread(size: int, root: int) -> Operands:
     :param root: the root, which gathers uneven blocks.
     """
     none: list[Specification | None] = [None]
-    return Operands(0, Pieces(none), Pieces(none * size), root)
+    return Operands(0, Areas(none), Areas(none * size), root)
 
 
 def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups) -> tuple[object, ...]:

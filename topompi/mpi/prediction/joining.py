@@ -8,7 +8,7 @@ from ...mapping.graph import CommunicationGraph
 from ...mapping.joined import Joining
 from ...topology import TopologyInterface
 from ..execution.specs import NATIVE
-from .neighbours import Place, Prices
+from .neighbours import GroupPlace, Prices
 from .predictor import Predictor
 
 __all__ = ["joining_of"]
@@ -30,5 +30,5 @@ def joining_of(interface: TopologyInterface, word: str, graph: CommunicationGrap
     if len(weights) == 1:
         return Joining(int(weights[0]), int(weights[0]))
     host = interface.rank_host.astype(np.int64)
-    terms = Prices.of(predictor).terms(Place(host, host))
+    terms = Prices.of(predictor).terms(GroupPlace(host, host))
     return Joining(terms.start, terms.limit)

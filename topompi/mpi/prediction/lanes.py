@@ -12,8 +12,8 @@ import numpy as np
 
 from ...schedules.analysis.cost import cost
 from ...schedules.analysis.model import Model
-from ...schedules.lanes.carriers import Lanes
-from ...schedules.lanes.stages import Across
+from ...schedules.lanes.carriers import LaneCarriers
+from ...schedules.lanes.stages import AcrossHosts
 from ...schedules.network import Network
 
 __all__ = ["LaneCosts"]
@@ -33,7 +33,7 @@ class LaneCosts:
     """
 
     def __init__(self, network: Network) -> None:
-        self._network, self._hosts = network, Lanes(network).across
+        self._network, self._hosts = network, LaneCarriers(network).across
         self._most = int(np.bincount(network.rank_host).max())
         # Cached, because vectors cut into segments of several sizes use the same schedule between hosts, and the same
         # time of its empty messages.
@@ -41,7 +41,7 @@ class LaneCosts:
         self._empty = lru_cache(maxsize=2)(lambda made, model: cost(made, self._hosts, model, 0).seconds)
 
     def seconds(
-        self, collective: str, across: Across, model: Model, nbytes: int, root: int, blocks: int | None
+        self, collective: str, across: AcrossHosts, model: Model, nbytes: int, root: int, blocks: int | None
     ) -> float:
         """Predict the seconds of a collective that runs in lanes.
 

@@ -8,7 +8,7 @@ from math import exp, inf, log
 
 import numpy as np
 
-from .libraries.base import Decision, Question
+from .libraries.base import CallShape, LibraryAlgorithm
 from .libraries.openmpi.forced import NUMBERS, SEGMENTED, forced
 from .libraries.openmpi.tuned import chosen_word, tuned
 from .predictor import Predictor
@@ -88,10 +88,10 @@ def _several(predictor: Predictor) -> bool:
 
 
 def _choice(predictor: Predictor, method: str, nbytes: int, least: float, left: Sequence[str] = ()) -> LibraryChoice:
-    question = Question(method, nbytes, np.asarray(predictor.interface.rank_host))
+    question = CallShape(method, nbytes, np.asarray(predictor.interface.rank_host))
     native, own = predictor.native(method, nbytes, 0), tuned(question)
 
-    def seconds_of(word: str, decision: Decision) -> float:
+    def seconds_of(word: str, decision: LibraryAlgorithm) -> float:
         in_two = _in_two(predictor, question, word, least, left)
         return predictor.decided(decision, nbytes, 0) if in_two is None else in_two
 
@@ -109,7 +109,7 @@ def _choice(predictor: Predictor, method: str, nbytes: int, least: float, left: 
     return LibraryChoice(method, nbytes, number, segment, says, seconds if number else alone, native.seconds)
 
 
-def _in_two(predictor: Predictor, question: Question, word: str, least: float, left: Sequence[str]) -> float | None:
+def _in_two(predictor: Predictor, question: CallShape, word: str, least: float, left: Sequence[str]) -> float | None:
     """Seconds of an algorithm of two calls, if one of them has a rule or stays with coll/han; None for all others.
 
     :param predictor: the job's predictor.

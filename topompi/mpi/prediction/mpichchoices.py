@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
-from .libraries.base import Decision, Question
+from .libraries.base import CallShape, LibraryAlgorithm
 from .libraries.mpich_forced import ALGORITHMS, forced, intel_forced
 from .librarychoices import LEAST, OF_BLOCKS, SIZES, LibraryChoice
 from .predictor import Predictor
@@ -14,7 +14,7 @@ from .untuned import GAIN
 
 __all__ = ["intel_choices", "mpich_choices"]
 
-Rivals = Callable[[Question], Iterable[tuple[int, int, Decision]]]
+Rivals = Callable[[CallShape], Iterable[tuple[int, int, LibraryAlgorithm]]]
 
 
 def mpich_choices(predictor: Predictor, method: str, known: Collection[str] | None = None) -> list[LibraryChoice]:
@@ -49,7 +49,7 @@ def _choices(predictor: Predictor, method: str, rivals: Rivals) -> list[LibraryC
         native = predictor.native(method, nbytes, 0)
         best = native.seconds / GAIN, 0, 0, native.says
         if nbytes * (len(host) if method in OF_BLOCKS else 1) >= LEAST:
-            for number, segment, decision in rivals(Question(method, nbytes, host)):
+            for number, segment, decision in rivals(CallShape(method, nbytes, host)):
                 seconds = predictor.decided(decision, nbytes, 0)
                 if seconds < best[0]:
                     best = seconds, number, segment, decision.says

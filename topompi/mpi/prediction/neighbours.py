@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schedules.sparse.carriers import Terms
+from ...schedules.sparse.carriers import CarryingTerms
 from ...schedules.sparse.exchange import Exchange, edge_by_edge
 from .predictor import CALL, MESSAGE, Predictor
 
-__all__ = ["GAIN", "Place", "Prices", "of_all", "on_host", "seconds_of", "works_of"]
+__all__ = ["GAIN", "GroupPlace", "Prices", "of_all", "on_host", "seconds_of", "works_of"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -48,17 +48,17 @@ class Prices:
         start = np.minimum(busy, latency[at])  # a message keeps no processor busy for longer than it travels
         return cls(*(tuple(map(float, some)) for some in (start, latency[at], byte[at])))
 
-    def terms(self, place: Place) -> Terms:
+    def terms(self, place: GroupPlace) -> CarryingTerms:
         """The terms on which blocks are carried between groups: as long as copies cost less than a message's start."""
         within = SAME_HOST if place.inside_hosts else SAME_GROUP
         near, far = (self.start[one] + MESSAGE for one in (within, ELSEWHERE))
         limit = int(np.clip(far / self.byte[within] / 2, SMALLEST, LARGEST))
         start, grain = (max(1, round(one / self.byte[ELSEWHERE])) for one in (far, self.latency[ELSEWHERE]))
-        return Terms(limit, start, grain, near=max(1, round(near / self.byte[within])), inside=near / far)
+        return CarryingTerms(limit, start, grain, near=max(1, round(near / self.byte[within])), inside=near / far)
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class GroupPlace:
     """The groups of a job, and the hosts of its ranks.
 
     :param group_of: group of each rank, shape (p,).
@@ -85,7 +85,7 @@ class Place:
         return np.where(self.host_of[peers] == self.host_of[rank], SAME_HOST, near)
 
 
-def works_of(exchange: Exchange, place: Place, prices: Prices) -> Floats:
+def works_of(exchange: Exchange, place: GroupPlace, prices: Prices) -> Floats:
     """A rank's work if each edge is a message, and in each stage if blocks are carried, shape (2 + stages, 6).
 
     The first row is that of a message per edge, the second that of the direct messages. Columns: number of messages
@@ -140,7 +140,7 @@ def seconds_of(largest: Floats) -> tuple[float, float]:
     return float(library + rest[0]), float(carried + max(rest[1], rest[2:].sum()) + CALL)
 
 
-def of_all(parts: Sequence[Exchange], place: Place, prices: Prices) -> tuple[float, float]:
+def of_all(parts: Sequence[Exchange], place: GroupPlace, prices: Prices) -> tuple[float, float]:
     """Predicted seconds of a message per edge, and of carried blocks, if the parts of all ranks are known.
 
     :param parts: the part of each rank.

@@ -26,7 +26,7 @@ from ...topology import TopologyInterface
 from ...views.network import UNKNOWN_RATE, network_of
 from ..execution.specs import CALLS, Form
 from .lanes import LaneCosts
-from .libraries import KNOWN, Decision, Library, Question
+from .libraries import KNOWN, CallShape, Library, LibraryAlgorithm
 from .scope import unmodelled
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Native:
     seconds: float
 
 
-class Together:
+class JointAlltoalls:
     """Alltoalls of several groups of ranks at the same time.
 
     :param network: the network of all ranks.
@@ -106,14 +106,14 @@ class Predictor:
         return _with_rates(network_of(self.interface))
 
     @cached_property
-    def together(self) -> Together | None:
+    def together(self) -> JointAlltoalls | None:
         """The alltoalls of this communicator and its siblings, the communicators that exchange at the same time.
 
         None if there are no siblings, or too many ranks.
         """
         if self._siblings is None or sum(len(ranks) ** 2 for ranks in self._siblings.groups) > MOST_RANKS**2:
             return None
-        return Together(_with_rates(self._siblings.network), self._siblings.groups)
+        return JointAlltoalls(_with_rates(self._siblings.network), self._siblings.groups)
 
     @cached_property
     def blind_network(self) -> Network:
@@ -211,7 +211,7 @@ class Predictor:
         :param root: the root of a rooted collective.
         :param commutative: True if a reduction's operation commutes.
         """
-        question = Question(method, nbytes, np.asarray(self.interface.rank_host), commutative)
+        question = CallShape(method, nbytes, np.asarray(self.interface.rank_host), commutative)
         libraries = KNOWN if self.library is None else (self.library,)
         decisions = [one for one in (library.decide(question) for library in libraries) if one is not None]
         if self.together is not None and CALLS[method].collective == "alltoall":
@@ -220,7 +220,7 @@ class Predictor:
         known = [one for one in found if one.seconds < inf]
         return min(known or self._blind(method, nbytes, root), key=lambda one: one.seconds)
 
-    def decided(self, decision: Decision, nbytes: int, root: int) -> float:
+    def decided(self, decision: LibraryAlgorithm, nbytes: int, root: int) -> float:
         """Predicted seconds of a library's algorithm; infinite if no schedule can describe it.
 
         :param decision: the algorithm.

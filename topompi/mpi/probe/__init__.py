@@ -7,9 +7,19 @@ Round trips of short messages show which hosts are on the same switch; streams o
 """
 
 from .errors import ProbeError
-from .levels import Level, find_levels
-from .rates import Rates, measure_rates
+from .levels import HostClusters, find_levels
+from .rates import ProbedRates, measure_rates
 from .result import Probed
-from .search import Found, Instrument, search
+from .search import FoundClusters, Instrument, search
 
-__all__ = ["Found", "Instrument", "Level", "ProbeError", "Probed", "Rates", "find_levels", "measure_rates", "search"]
+__all__ = [
+    "FoundClusters",
+    "HostClusters",
+    "Instrument",
+    "ProbeError",
+    "Probed",
+    "ProbedRates",
+    "find_levels",
+    "measure_rates",
+    "search",
+]

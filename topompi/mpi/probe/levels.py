@@ -22,7 +22,7 @@ from scipy.spatial.distance import squareform
 
 from .errors import ProbeError
 
-__all__ = ["RESOLUTION", "STEP", "Level", "disagreeing", "find_levels", "joining_pairs", "joining_times"]
+__all__ = ["RESOLUTION", "STEP", "HostClusters", "disagreeing", "find_levels", "joining_pairs", "joining_times"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -41,7 +41,7 @@ NOISES = 3.0  # least gap, in multiples of the seconds by which the last measure
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class HostClusters:
     """A partition of the hosts into clusters, for example those of leaf switches.
 
     :param cluster: number of each host's cluster, shape (hosts,); clusters are numbered in the order of their first
@@ -64,7 +64,7 @@ class Level:
         return int(self.cluster.max()) + 1
 
 
-def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tuple[Level, ...]:
+def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tuple[HostClusters, ...]:
     """The levels of H hosts, from the leaf switches to the level with all hosts in one cluster.
 
     :param round_trips: round trips in seconds, shape (H, H), symmetric, inf if not measured.
@@ -76,10 +76,10 @@ def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tup
     """
     hosts = len(round_trips)
     if hosts == 1:
-        return (Level(np.zeros(1, dtype=np.int64), 0.0, 0.0, 1.0),)
+        return (HostClusters(np.zeros(1, dtype=np.int64), 0.0, 0.0, 1.0),)
     joins = _joins(round_trips)
     heights = joins[:, 2]
-    levels: list[Level] = []
+    levels: list[HostClusters] = []
     noise = np.broadcast_to(noise, heights.shape)
     gaps, first = np.diff(heights), 0
     for at in np.flatnonzero(gaps > np.maximum(STEP * heights[:-1], NOISES * noise[1:])):
@@ -110,7 +110,7 @@ def joining_pairs(round_trips: FloatArray) -> IntArray:
     return np.sort(pairs, axis=1)
 
 
-def disagreeing(round_trips: FloatArray, levels: tuple[Level, ...]) -> IntArray:
+def disagreeing(round_trips: FloatArray, levels: tuple[HostClusters, ...]) -> IntArray:
     """The pairs whose round trip exceeds their level's limit, shape (pairs, 2), those of the lowest level first."""
     found = []
     for number, level in enumerate(levels):
@@ -129,15 +129,17 @@ def _joins(round_trips: FloatArray) -> FloatArray:
     return joins
 
 
-def _level(round_trips: FloatArray, cluster: IntArray, limit: float, below: list[Level], left: float) -> Level:
+def _level(
+    round_trips: FloatArray, cluster: IntArray, limit: float, below: list[HostClusters], left: float
+) -> HostClusters:
     times = round_trips[np.triu(_joined(cluster, below), 1)]
     agree = float((times <= limit).mean()) if len(times) else 1.0
     measured = times[np.isfinite(times)]
     typical = float(np.median(measured)) if len(measured) else limit
-    return Level(cluster, typical, limit, max(0.0, agree * left))
+    return HostClusters(cluster, typical, limit, max(0.0, agree * left))
 
 
-def _joined(cluster: IntArray, below: list[Level] | tuple[Level, ...]) -> NDArray[np.bool_]:
+def _joined(cluster: IntArray, below: list[HostClusters] | tuple[HostClusters, ...]) -> NDArray[np.bool_]:
     """Whether each pair of hosts shares a cluster of this level and none of the level below, shape (hosts, hosts)."""
     joined: NDArray[np.bool_] = cluster[:, np.newaxis] == cluster
     if below:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .levels import FloatArray, IntArray, Level
+from .levels import FloatArray, HostClusters, IntArray
 from .search import Instrument
 from .tournament import Pair, Round, cut, tournament
 
-__all__ = ["Rates", "measure_rates"]
+__all__ = ["ProbedRates", "measure_rates"]
 
 # Fraction of the sum of the host links' rates. Streams that together are slower than this must share a slower link.
 SHARED = 0.8
@@ -20,7 +20,7 @@ LONGEST, SHORTEST = 0.2, 0.02  # seconds: bounds of a stream's duration
 
 
 @dataclass(frozen=True, eq=False)
-class Rates:
+class ProbedRates:
     """The measured rates, in bytes/s in each direction.
 
     :param host: rate of each host's link, shape (hosts,); NaN if there was no time to measure it.
@@ -36,8 +36,11 @@ class Rates:
 
 
 def measure_rates(
-    levels: Sequence[Level], width: int, instrument: Instrument, progress: Callable[[str], None] = lambda words: None
-) -> Rates:
+    levels: Sequence[HostClusters],
+    width: int,
+    instrument: Instrument,
+    progress: Callable[[str], None] = lambda words: None,
+) -> ProbedRates:
     """Measure the hosts' links, then the link above each cluster by streams from many of its hosts at once.
 
     :param levels: the levels of hosts, from the leaf switches up.
@@ -61,10 +64,10 @@ def measure_rates(
         able = sum(np.fmin(host[first], host[second]) for first, second in pairs)
         uplink[above][number] = total or np.nan
         shared[above][number] = bool(0 < total < SHARED * able)
-    return Rates(host, uplink, shared)
+    return ProbedRates(host, uplink, shared)
 
 
-def _within(levels: Sequence[Level]) -> list[Round]:
+def _within(levels: Sequence[HostClusters]) -> list[Round]:
     """The rounds in which the hosts' links are measured, by pairs of hosts on the same leaf switch.
 
     A round has pairs of all leaf switches, because pairs on different leaf switches share no link. A host that is alone
@@ -82,7 +85,7 @@ def _within(levels: Sequence[Level]) -> list[Round]:
     return [pairs for pairs in rounds if pairs] + lonely
 
 
-def _across(levels: Sequence[Level], above: int, number: int) -> Round:
+def _across(levels: Sequence[HostClusters], above: int, number: int) -> Round:
     """Disjoint pairs of a host of a cluster and a host outside the cluster, below the same upper switch.
 
     The hosts of the cluster are on as many different leaf switches as possible, and so are the hosts outside it.
@@ -96,7 +99,7 @@ def _across(levels: Sequence[Level], above: int, number: int) -> Round:
     return list(zip(_spread(levels, inside), _spread(levels, below_same & ~inside), strict=False))
 
 
-def _spread(levels: Sequence[Level], chosen: IntArray) -> list[int]:
+def _spread(levels: Sequence[HostClusters], chosen: IntArray) -> list[int]:
     """The chosen hosts, ordered so that successive hosts are on different leaf switches as far as possible."""
     hosts = np.flatnonzero(chosen)
     leaf = levels[0].cluster[hosts]

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...topology import Fabric, FabricBuilder
 from ...topology.sources.fabricjson import document_of
-from .rates import Rates
-from .search import Found
+from .rates import ProbedRates
+from .search import FoundClusters
 
 __all__ = ["Probed"]
 
@@ -33,8 +33,8 @@ class Probed:
     """
 
     hosts: Sequence[str]
-    found: Found
-    rates: Rates | None
+    found: FoundClusters
+    rates: ProbedRates | None
     seconds: float
     yielded: bool = False
 

@@ -12,8 +12,8 @@ from .levels import (
     RESOLUTION,
     STEP,
     FloatArray,
+    HostClusters,
     IntArray,
-    Level,
     disagreeing,
     find_levels,
     joining_pairs,
@@ -21,7 +21,7 @@ from .levels import (
 )
 from .tournament import Pair, Round, cut, disjoint, tournament
 
-__all__ = ["Found", "Instrument", "search"]
+__all__ = ["FoundClusters", "Instrument", "search"]
 
 TRIPS = 60  # round trips of a pair in a round
 # Before the search, rounds of many pairs are compared with rounds of one pair. If they take longer by more than this
@@ -55,7 +55,7 @@ class Instrument(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundClusters:
     """The result of the search by round trips.
 
     :param levels: the levels of hosts, from the leaf switches up.
@@ -66,7 +66,7 @@ class Found:
     :param settled: True if the tree is sure and stayed the same while doubtful pairs were measured again.
     """
 
-    levels: tuple[Level, ...]
+    levels: tuple[HostClusters, ...]
     round_trips: FloatArray
     width: int
     rounds: int
@@ -76,7 +76,7 @@ class Found:
 
 def search(
     hosts: int, instrument: Instrument, reserve: float = 0.0, progress: Callable[[str], None] = lambda words: None
-) -> Found:
+) -> FoundClusters:
     """Find by round trips which hosts are on one leaf switch, below one upper switch, and so on: the levels of hosts.
 
     :param hosts: number of hosts, at least 2.
@@ -104,7 +104,7 @@ def search(
         noise = np.maximum(times - now, noise / 2)
         levels = find_levels(sheet.best, noise)
         calm = calm + 1 if _same(before, levels) and noise.mean() < STILL * RESOLUTION * now.mean() else 0
-    return Found(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, sure)
+    return FoundClusters(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, sure)
 
 
 class _Sheet:
@@ -147,14 +147,14 @@ def _width(sheet: _Sheet) -> int:
     return width
 
 
-def _again(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Round]:
+def _again(best: FloatArray, levels: tuple[HostClusters, ...], generator: np.random.Generator) -> list[Round]:
     """Rounds that measure pairs again: the doubtful pairs, or, if all hosts look equally close, all pairs."""
     if levels[0].num_clusters == 1:
         return tournament(len(best))
     return disjoint(_doubtful(best, levels, generator))
 
 
-def _doubtful(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Pair]:
+def _doubtful(best: FloatArray, levels: tuple[HostClusters, ...], generator: np.random.Generator) -> list[Pair]:
     """The pairs to measure again, each once.
 
     They are the pairs that disagree with their level, each host with its nearest hosts, two pairs between any two leaf
@@ -185,7 +185,7 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
     return chosen
 
 
-def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
+def _settled(best: FloatArray, levels: tuple[HostClusters, ...], calm: int) -> bool:
     """Whether the tree is sure: it stayed the same, all levels are confident, and none seems to consist of two levels.
 
     :param best: shortest round trip of each pair in seconds, shape (hosts, hosts).
@@ -201,7 +201,7 @@ def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
     return all(part.max() <= (1 + spread * RESOLUTION) * part.min() for part in parts if len(part))
 
 
-def _confirmed(sheet: _Sheet, levels: tuple[Level, ...]) -> bool:
+def _confirmed(sheet: _Sheet, levels: tuple[HostClusters, ...]) -> bool:
     """Whether the gaps between levels also appear in round trips measured since the tree last changed.
 
     They do not if the machine was faster for a second in which only some pairs of a level were measured. In that case
@@ -217,12 +217,12 @@ def _confirmed(sheet: _Sheet, levels: tuple[Level, ...]) -> bool:
     return False
 
 
-def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:
+def _same(before: tuple[HostClusters, ...], after: tuple[HostClusters, ...]) -> bool:
     return len(before) == len(after) and all(
         np.array_equal(one.cluster, other.cluster) for one, other in zip(before, after, strict=True)
     )
 
 
-def _counts(levels: tuple[Level, ...]) -> str:
+def _counts(levels: tuple[HostClusters, ...]) -> str:
     """The numbers of clusters of the levels, in words."""
     return " in ".join(str(level.num_clusters) for level in levels) + " clusters"

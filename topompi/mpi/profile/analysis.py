@@ -14,7 +14,7 @@ from .errors import ProfileError
 
 __all__ = [
     "GRANULARITIES",
-    "Traffic",
+    "PairTraffic",
     "by_hops",
     "by_level",
     "contract",
@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Traffic:
+class PairTraffic:
     """The traffic of one class of pairs of ranks, for example of all pairs that are 3 hops apart.
 
     :param name: name of the class.
@@ -58,17 +58,17 @@ def edge_hops(graph: CommunicationGraph, interface: TopologyInterface) -> Intege
     return interface.hop_matrix[host[graph.sources], host[graph.targets]].astype(np.int64)
 
 
-def by_hops(graph: CommunicationGraph, interface: TopologyInterface) -> list[Traffic]:
+def by_hops(graph: CommunicationGraph, interface: TopologyInterface) -> list[PairTraffic]:
     """Messages and bytes by number of hops, nearest first; traffic within hosts is always included.
 
     :raises ProfileError: if the graph has another number of ranks than the job.
     """
     hops = edge_hops(graph, interface)
     classes = sorted({0, *hops.tolist()}, key=lambda one: (one < 0, one))
-    return [Traffic(hop_name(one), one, *_sums(graph, hops == one)) for one in classes]
+    return [PairTraffic(hop_name(one), one, *_sums(graph, hops == one)) for one in classes]
 
 
-def by_level(graph: CommunicationGraph, interface: TopologyInterface) -> list[Traffic]:
+def by_level(graph: CommunicationGraph, interface: TopologyInterface) -> list[PairTraffic]:
     """Messages and bytes by the innermost level (host, leaf switch, ...) in which both ranks are, innermost first.
 
     :raises ProfileError: if the graph has another number of ranks than the job.
@@ -77,9 +77,9 @@ def by_level(graph: CommunicationGraph, interface: TopologyInterface) -> list[Tr
     left, found = np.ones(graph.num_edges, dtype=bool), []
     for level in reversed(interface.levels):
         inside = left & (level.cluster[graph.sources] == level.cluster[graph.targets])
-        found.append(Traffic(level.name, None, *_sums(graph, inside)))
+        found.append(PairTraffic(level.name, None, *_sums(graph, inside)))
         left &= ~inside
-    return [*found, Traffic("whole job", None, *_sums(graph, left))]
+    return [*found, PairTraffic("whole job", None, *_sums(graph, left))]
 
 
 def units_of(interface: TopologyInterface, granularity: str) -> tuple[list[str], Integers]:

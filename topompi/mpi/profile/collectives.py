@@ -14,9 +14,9 @@ from ..execution.binding import Sent
 from ..execution.buffers import block, is_in_place, vector
 from ..execution.operands import typed
 from ..execution.sizes import nbytes
-from ..execution.specs import CallSpec, Counts, Form
+from ..execution.specs import CallSpec, Form, Varying
 from .counted import Method, after, timed
-from .counting import Counters, Group
+from .counting import CountedRanks, TrafficCounters
 from .messages import GroupOf, group_for, length_of, quick_bytes
 from .requests import counted
 
@@ -27,7 +27,7 @@ OBJECTS = ("Barrier", "Bcast", "Scan", "Exscan")
 IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # `nbytes` gives one block's size; `counting.asked` takes all blocks' size
 
 
-def collective(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec, name: str = "") -> Method:
+def collective(native: Method, counters: TrafficCounters, group_of: GroupOf, spec: CallSpec, name: str = "") -> Method:
     """Make a collective method, blocking or not, that counts the bytes which each call asks this rank to send.
 
     :param native: the method that makes the call.
@@ -75,7 +75,7 @@ def ran(comm: object) -> Sent | None:
 
 
 def _count(
-    group: Group,
+    group: CountedRanks,
     spec: CallSpec,
     args: tuple[Any, ...],
     named: dict[str, Any],
@@ -87,7 +87,7 @@ def _count(
     given = {**DEFAULTS, **dict(zip(spec.parameters, args, strict=False)), **named}
     arguments, root = tuple(given.get(one) for one in spec.parameters), int(given.get("root") or 0)
     try:
-        if spec.counts is not Counts.EQUAL and spec.form is Form.ALLTOALL:
+        if spec.counts is not Varying.EQUAL and spec.form is Form.ALLTOALL:
             return _count_parts(group, name, parts(spec, arguments, group.size), sent)
         if spec.name == "Scatterv":
             lengths = parts(spec, arguments, group.size) if group.rank == root else np.zeros(0, dtype=np.int64)
@@ -98,7 +98,7 @@ def _count(
     return lambda: group.called(name, root, size, sent)
 
 
-def _size(spec: CallSpec, arguments: tuple[object, ...], group: Group) -> int:
+def _size(spec: CallSpec, arguments: tuple[object, ...], group: CountedRanks) -> int:
     """Bytes of a call, as `counting.asked` takes them.
 
     They are the bytes of this rank's message, or, in alltoall and allgather, of all blocks together.
@@ -121,13 +121,15 @@ def parts(spec: CallSpec, arguments: tuple[object, ...], number: int) -> NDArray
     :param number: number of blocks, one per rank, or per neighbour in a neighbourhood call.
     """
     message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
-    if spec.counts is not Counts.TYPED:
+    if spec.counts is not Varying.TYPED:
         return vector(message, number, readonly=True).sizes
     each = typed(message, number, True).messages
     return np.array([one[1] * one[2].Get_size() if one else 0 for one in each], dtype=np.int64)
 
 
-def _count_parts(group: Group, name: str, lengths: NDArray[np.int64], sent: Sent | None = None) -> Callable[[], None]:
+def _count_parts(
+    group: CountedRanks, name: str, lengths: NDArray[np.int64], sent: Sent | None = None
+) -> Callable[[], None]:
     others = np.flatnonzero(np.arange(len(lengths)) != group.rank)
     units, volume = group[others], lengths[others]
     mean = int(lengths.sum()) // max(len(lengths), 1)
@@ -142,7 +144,7 @@ def _count_parts(group: Group, name: str, lengths: NDArray[np.int64], sent: Sent
     return count
 
 
-def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
+def collective_later(native: Method, counters: TrafficCounters, group_of: GroupOf, spec: CallSpec) -> Method:
     """Make a method that returns a persistent collective request, which counts a call whenever it is started.
 
     :param native: the method that makes the request.
@@ -160,7 +162,7 @@ def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec
     return prepare
 
 
-def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
+def of_objects(native: Method, counters: TrafficCounters, group_of: GroupOf, spec: CallSpec) -> Method:
     """Make a collective method for Python objects (for example ``bcast``) that counts the bytes of the pickled objects.
 
     Each object is pickled twice: by mpi4py to send it, and here to count its bytes.

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from .counting import Counters
+from .counting import TrafficCounters
 
 __all__ = ["Method", "after", "timed"]
 
 Method = Callable[..., Any]
 
 
-def timed(count: Method, counters: Counters) -> Method:
+def timed(count: Method, counters: TrafficCounters) -> Method:
     """Make a function that calls ``count``, and adds 1 call and its seconds to the counters' ``timed_...`` attributes.
 
     :param count: the function that counts a call.
@@ -29,7 +29,7 @@ def timed(count: Method, counters: Counters) -> Method:
     return timed_count
 
 
-def after(native: Method, count: Method, counters: Counters) -> Method:
+def after(native: Method, count: Method, counters: TrafficCounters) -> Method:
     """Make a method that runs a call, counts it, and returns the call's result.
 
     :param native: the method that makes the call.

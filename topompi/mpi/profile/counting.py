@@ -20,7 +20,7 @@ from .recording import KINDS, Call, Exchanges, RankRows
 if TYPE_CHECKING:
     from ..execution.binding import Sent
 
-__all__ = ["Counters", "Group", "Recorded", "asked"]
+__all__ = ["CountedRanks", "Recorded", "TrafficCounters", "asked"]
 
 Integers = NDArray[np.int64]
 MOST_CALLS = 512  # different calls in ``Group.calls``, at most, to limit its memory; ``fold`` empties it then
@@ -61,7 +61,7 @@ def _share(spec: CallSpec, size: int, nbytes: int) -> int:
     return nbytes if spec.name == "Allgatherv" else nbytes // size
 
 
-class Counters:
+class TrafficCounters:
     """The counters of one rank's traffic, by kind and peer.
 
     A kind is a letter of ``KINDS``, for example E for messages sent by the program. A peer is a receiving rank or host.
@@ -78,7 +78,7 @@ class Counters:
     def __init__(self, size: int, peers: Integers) -> None:
         self.size, self.peers = size, peers
         self.tables: dict[str, tuple[array[int], array[int]]] = {}
-        self.groups: dict[Hashable, Group] = {}
+        self.groups: dict[Hashable, CountedRanks] = {}
         self.sizes: dict[tuple[str, int, int], int] = {}
         self.exchanges: dict[tuple[str, int, int, int], tuple[Integers, Integers, list[int]]] = {}
         self.timed_calls, self.timed_seconds = 0, 0.0
@@ -92,7 +92,7 @@ class Counters:
             self.tables[kind] = array("q", bytes(8 * self.size)), array("q", bytes(8 * self.size))
         return self.tables[kind]
 
-    def group(self, rank: int, units: Integers) -> Group:
+    def group(self, rank: int, units: Integers) -> CountedRanks:
         """The `Group` of a communicator; communicators with the same ranks in the same order share one `Group`.
 
         :param rank: this rank's number in the communicator.
@@ -101,7 +101,7 @@ class Counters:
         """
         key = rank, units.tobytes()
         if key not in self.groups:
-            self.groups[key] = Group(self, rank, units)
+            self.groups[key] = CountedRanks(self, rank, units)
         return self.groups[key]
 
     def add(self, kind: str, units: Integers, volume: Integers, count: int = 1) -> None:
@@ -187,11 +187,11 @@ class Recorded:
     :param graph: number of the communicator's graph; None before it has counted neighbourhood calls.
     """
 
-    group: Group
+    group: CountedRanks
     graph: int | None = None
 
 
-class Group:
+class CountedRanks:
     """The ranks of a communicator as counted peers, and its collective calls that are not in the counters yet.
 
     :param owner: the counters.
@@ -204,7 +204,7 @@ class Group:
         sends, or None if the MPI library ran the call.
     """
 
-    def __init__(self, owner: Counters, rank: int, units: Integers) -> None:
+    def __init__(self, owner: TrafficCounters, rank: int, units: Integers) -> None:
         self.owner, self.rank, self.size = owner, rank, len(units)
         same = len(units) == owner.size and bool((units == np.arange(len(units))).all())
         self.units: range | array[int] = range(len(units)) if same else array("i", units.tolist())

@@ -22,7 +22,7 @@ import numpy as np
 from ...inputs import open_begun
 from ...inputs.writing import open_output
 from ...mapping.readers.text import GraphFileError
-from ...mapping.readers.topoprof import VERSION, Head, Line, head_of, rank_of
+from ...mapping.readers.topoprof import VERSION, Head, RankLine, head_of, rank_of
 from .errors import ProfileError
 from .recording import KINDS, Profile, RankRows
 
@@ -136,7 +136,7 @@ def _read_one(path: Path, owners: Collection[int] | None) -> tuple[Head, list[Ra
         raise ProfileError(str(error)) from error
 
 
-def _rows(one: Line) -> RankRows:
+def _rows(one: RankLine) -> RankRows:
     letters = list(KINDS)
     tables = [np.r_[np.full((1, table.shape[1]), letters.index(letter)), table] for letter, table in one.kinds.items()]
     kind, peer, messages, volume = np.concatenate([np.empty((4, 0), dtype=np.int64), *tables], axis=1)

@@ -24,7 +24,7 @@ from ..communicator.state import state_of
 from ..execution.native import NativeIntracomm
 from . import methods
 from .command import kept_command
-from .counting import Counters, Group, Recorded
+from .counting import CountedRanks, Recorded, TrafficCounters
 from .errors import ProfileError
 from .file import head_line, part_of, parts_of, rank_line, write_lines
 from .overhead import call_seconds
@@ -71,7 +71,7 @@ class Recording:
         self._virtual = joint and state_of(ours).interface.virtual
         self._group = native.Get_group()
         self._unit, peers = _units(self.size, None if granularity == "process" or hosts is None else hosts[1])
-        self.counters = Counters(len(peers), peers)
+        self.counters = TrafficCounters(len(peers), peers)
         self._messages = native.Dup() if joint else None
         self._counting = 0.0
         self._began, self._seconds, self._done = 0.0, 0.0, threading.Event()
@@ -203,10 +203,10 @@ class Recording:
         ranks = np.array(group.Translate_ranks(None, self._group), dtype=np.int64)
         return np.where(ranks >= 0, self._unit[ranks], -1)
 
-    def _group_of(self, comm: MPI.Comm) -> Group:
+    def _group_of(self, comm: MPI.Comm) -> CountedRanks:
         """The `Group` of a communicator, which is also stored with the communicator."""
         group = MPI.Comm.Get_group(comm)
-        found: Group = self.counters.group(MPI.Comm.Get_rank(comm), self.units_of(group))
+        found: CountedRanks = self.counters.group(MPI.Comm.Get_rank(comm), self.units_of(group))
         group.Free()
         keep(comm, "_topompi_recorded", Recorded(found))
         return found

@@ -13,7 +13,7 @@ from numpy import ndarray
 from ..communicator.handle import kept
 from ..execution.buffers import block
 from .counted import Method, after, timed
-from .counting import Counters, Group, Recorded
+from .counting import CountedRanks, Recorded, TrafficCounters
 from .requests import counted
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "sending_object",
 ]
 
-GroupOf = Callable[[Any], Group]
+GroupOf = Callable[[Any], CountedRanks]
 
 SENDS = [f"{mode}send" for mode in ("", "b", "s", "r", "i", "ib", "is", "ir")]
 OBJECT_SENDS = ("send", "bsend", "ssend", "isend", "ibsend", "issend")
@@ -80,7 +80,7 @@ def length_of(value: object) -> int:
     return len(MPI.pickle.dumps(value))
 
 
-def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+def sending(native: Method, counters: TrafficCounters, group_of: GroupOf) -> Method:
     """Make a method that sends a buffer (``Send``) or also receives one (``Sendrecv``), and counts the sent message.
 
     :param native: the method that sends.
@@ -101,7 +101,7 @@ def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
     return after(native, count, counters)
 
 
-def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+def sending_object(native: Method, counters: TrafficCounters, group_of: GroupOf) -> Method:
     """Make a method that sends a Python object and counts the message.
 
     The method pickles the object, as mpi4py would do, and sends the pickled bytes as a buffer, so that it knows their
@@ -128,7 +128,7 @@ def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Met
     return send
 
 
-def exchanging_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+def exchanging_objects(native: Method, counters: TrafficCounters, group_of: GroupOf) -> Method:
     """Make a method that sends and receives Python objects, and counts the sent message.
 
     The sent object is pickled twice: by mpi4py to send it, and here to count its bytes.
@@ -148,7 +148,7 @@ def exchanging_objects(native: Method, counters: Counters, group_of: GroupOf) ->
     return after(native, count, counters)
 
 
-def group_for(comm: object, counters: Counters, group_of: GroupOf) -> Group:
+def group_for(comm: object, counters: TrafficCounters, group_of: GroupOf) -> CountedRanks:
     """Return a communicator's `Group`: the one stored with it if it belongs to these counters, else a new one.
 
     :param comm: the communicator.
@@ -159,7 +159,7 @@ def group_for(comm: object, counters: Counters, group_of: GroupOf) -> Group:
     return recorded.group if recorded is not None and recorded.group.owner is counters else group_of(comm)
 
 
-def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+def sending_later(native: Method, counters: TrafficCounters, group_of: GroupOf) -> Method:
     """Make a method that returns a persistent send request, which counts a message whenever it is started.
 
     :param native: the method that makes the request.

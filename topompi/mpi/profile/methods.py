@@ -14,7 +14,7 @@ from ..execution.executor import Executor
 from ..execution.specs import CALLS
 from .collectives import collective, collective_later, of_objects
 from .counted import Method
-from .counting import Counters
+from .counting import TrafficCounters
 from .messages import (
     EXCHANGES,
     OBJECT_SENDS,
@@ -32,7 +32,7 @@ __all__ = ["install", "remove"]
 _replaced: list[tuple[type, str, object]] = []
 
 
-def install(counters: Counters, group_of: GroupOf) -> None:
+def install(counters: TrafficCounters, group_of: GroupOf) -> None:
     """Replace methods of topompi's communicators by methods that count the data which they send.
 
     :param counters: the counters of the recording.
@@ -72,7 +72,7 @@ def remove() -> None:
             type.__setattr__(kind, name, before)
 
 
-def _put(kind: type, name: str, make: Callable[..., Method], counters: Counters, *more: object) -> None:
+def _put(kind: type, name: str, make: Callable[..., Method], counters: TrafficCounters, *more: object) -> None:
     before, native = vars(kind).get(name), getattr(kind, name, None)
     if native is not None:
         method = make(native, counters, *more)

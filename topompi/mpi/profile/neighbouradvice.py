@@ -14,7 +14,7 @@ from ...topology import TopologyInterface
 from ...views.reordering import FIGURES, Aim, search
 from ..execution.specs import NEIGHBOUR_CALLS
 from ..prediction.joining import joining_of
-from ..prediction.neighbours import GAIN, Place, Prices, of_all
+from ..prediction.neighbours import GAIN, GroupPlace, Prices, of_all
 from ..prediction.predictor import Predictor
 from .recording import Exchanged, Profile
 
@@ -76,5 +76,5 @@ def _pays(library: float, carried: float) -> bool:
 
 
 def _seconds(graph: Neighbourhood, host: NDArray[np.int64], prices: Prices) -> tuple[float, float]:
-    place = Place(host, host)
+    place = GroupPlace(host, host)
     return of_all(exchanges(graph, host, prices.terms(place)), place, prices)

@@ -14,14 +14,14 @@ from ..communicator.neighbours import known_to
 from ..execution.specs import CALLS, NATIVE
 from .collectives import parts
 from .counted import Method, after, timed
-from .counting import Counters, Group, Recorded
+from .counting import CountedRanks, Recorded, TrafficCounters
 from .messages import GroupOf, bytes_of, group_for, length_of
 from .requests import counted
 
 __all__ = ["neighbour_objects", "neighbours", "neighbours_later"]
 
 
-def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+def neighbours(native: Method, counters: TrafficCounters, group_of: GroupOf) -> Method:
     """Make a neighbourhood method, blocking or not, that counts the bytes sent to each neighbour.
 
     :param native: the method that makes the call.
@@ -45,7 +45,7 @@ def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
     return call
 
 
-def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+def neighbours_later(native: Method, counters: TrafficCounters, group_of: GroupOf) -> Method:
     """Make a persistent neighbourhood method whose requests count the bytes to each neighbour at each start.
 
     :param native: the method that makes the request.
@@ -69,7 +69,7 @@ def _latest(comm: object, name: str) -> str:
     return NATIVE if known is None else known.latest(name)
 
 
-def _count_neighbours(name: str, comm: MPI.Comm, group: Group, sendbuf: object) -> Callable[[bool], None]:
+def _count_neighbours(name: str, comm: MPI.Comm, group: CountedRanks, sendbuf: object) -> Callable[[bool], None]:
     """A function that counts one call of the method of this name, given whether topompi's carriers ran it.
 
     In an alltoall, a rank sends another part of its buffer along each of its edges; in an allgather, the whole buffer.
@@ -86,7 +86,7 @@ def _count_neighbours(name: str, comm: MPI.Comm, group: Group, sendbuf: object) 
 
 
 def _counting(
-    name: str, comm: object, group: Group, edges: NDArray[np.int64], lengths: NDArray[np.int64]
+    name: str, comm: object, group: CountedRanks, edges: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> Callable[[bool], None]:
     """A function that adds one call to the counters: its bytes per receiver, and itself in the tables of calls.
 
@@ -118,7 +118,7 @@ def _counting(
     return count
 
 
-def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+def neighbour_objects(native: Method, counters: TrafficCounters, group_of: GroupOf) -> Method:
     """Make a neighbourhood method for Python objects that counts their bytes, for which it pickles them a second time.
 
     :param native: the method that makes the call.

@@ -11,7 +11,7 @@ import numpy as np
 from ..execution.specs import CALLS
 from .collectives import collective
 from .counted import Method
-from .counting import Counters, Group, Recorded
+from .counting import CountedRanks, Recorded, TrafficCounters
 from .messages import sending
 
 __all__ = ["call_seconds"]
@@ -20,7 +20,7 @@ __all__ = ["call_seconds"]
 class _Communicator:
     """A stand-in for a communicator, with the attributes that counting methods use."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: CountedRanks) -> None:
         self._topompi_recorded = Recorded(group)
         self._topompi_state = SimpleNamespace(executor=SimpleNamespace(ran=None))
 
@@ -33,11 +33,11 @@ def call_seconds(calls: int, rounds: int) -> dict[str, float]:
 
     Cost: about 2 us per call and round.
     """
-    counters, message = Counters(8, np.arange(8)), np.zeros(1)
+    counters, message = TrafficCounters(8, np.arange(8)), np.zeros(1)
     group = counters.group(0, np.arange(8))
     comm = _Communicator(group)
 
-    def group_of(_: _Communicator) -> Group:
+    def group_of(_: _Communicator) -> CountedRanks:
         return group
 
     forms = {

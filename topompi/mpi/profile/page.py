@@ -18,7 +18,7 @@ from ...topology import TopologyInterface
 from ...views.picture.writers import svg
 from .analysis import GRANULARITIES, contract, edge_hops, hop_name, units_of
 from .colours import DEFAULT, colours_of
-from .recording import Profile, View
+from .recording import Profile, ProfileView
 from .summary import summarise
 from .tree import tree_of
 
@@ -53,7 +53,7 @@ def page(
     return read_text(_PAGE, SourceError, "a page").replace("__DATA__", written)
 
 
-def _run(name: str, profile: Profile, interface: TopologyInterface, view: View) -> dict[str, Any]:
+def _run(name: str, profile: Profile, interface: TopologyInterface, view: ProfileView) -> dict[str, Any]:
     whole = summarise(profile, interface, view, hint=False)
     wanted = GRANULARITIES if profile.granularity == "process" else GRANULARITIES[1:]
     return {

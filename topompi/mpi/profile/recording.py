@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mapping.graph import CommunicationGraph
-from ...mapping.readers.topoprof import COUNTS, GRANULARITIES, KINDS, MOVES, RECORDED, Call, Exchanges, View
+from ...mapping.readers.topoprof import COUNTS, GRANULARITIES, KINDS, MOVES, RECORDED, Call, Exchanges, ProfileView
 from .errors import ProfileError
 
 __all__ = [
@@ -23,8 +23,8 @@ __all__ = [
     "Exchanged",
     "Exchanges",
     "Profile",
+    "ProfileView",
     "RankRows",
-    "View",
 ]
 
 Integers = NDArray[np.int64]
@@ -111,7 +111,7 @@ class Profile:
     granularity: str = "process"
     virtual: bool = False
     counting: float = 0.0
-    view: View = field(default_factory=View)
+    view: ProfileView = field(default_factory=ProfileView)
 
     def __post_init__(self) -> None:
         if self.hosts and len(self.hosts) != self.size:
@@ -120,7 +120,7 @@ class Profile:
         if strange is not None:
             raise ProfileError(f"profile: expecting ranks below {self.size}, got {strange}")
 
-    def view_of(self, granularity: str = "", count: str = "", otherwise: str = "process") -> View:
+    def view_of(self, granularity: str = "", count: str = "", otherwise: str = "process") -> ProfileView:
         """The kind of units and the quantity with which to show the profile: the arguments', else the profile's own.
 
         :param granularity: process, host or switch; "" if none is asked for.
@@ -130,7 +130,7 @@ class Profile:
         """
         units = granularity or self.view.granularity or ("host" if self.granularity == "host" else otherwise)
         known = GRANULARITIES if self.granularity == "process" else GRANULARITIES[1:]
-        view = View(units, count or self.view.count or COUNTS[0])
+        view = ProfileView(units, count or self.view.count or COUNTS[0])
         for what, word, words in (("granularity", view.granularity, known), ("count", view.count, COUNTS)):
             if word not in words:
                 raise ProfileError(f"expecting a {what} of {', '.join(words)}, got {word!r}")

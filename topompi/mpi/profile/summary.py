@@ -10,15 +10,20 @@ import numpy as np
 from ...mapping.graph import CommunicationGraph
 from ...topology import TopologyInterface
 from ...views.reordering import FIGURES, Aim, search
-from .analysis import Traffic, by_hops, by_level, contract, link_loads, units_of
+from .analysis import PairTraffic, by_hops, by_level, contract, link_loads, units_of
 from .errors import ProfileError
-from .recording import ASKED, KINDS, Exchanged, Profile, View
+from .recording import ASKED, KINDS, Exchanged, Profile, ProfileView
 
 __all__ = ["check_hosts", "saving", "summarise"]
 
 
 def summarise(
-    profile: Profile, interface: TopologyInterface, view: View | None = None, most: int = 10, *, hint: bool = True
+    profile: Profile,
+    interface: TopologyInterface,
+    view: ProfileView | None = None,
+    most: int = 10,
+    *,
+    hint: bool = True,
 ) -> dict[str, Any]:
     """The summary that `topompi profile show` prints, as a dictionary of numbers and words for JSON.
 
@@ -80,7 +85,7 @@ def check_hosts(profile: Profile, interface: TopologyInterface) -> None:
         raise ProfileError("expecting the hosts on which a profile by host was recorded, got others")
 
 
-def _row(one: Traffic) -> dict[str, Any]:
+def _row(one: PairTraffic) -> dict[str, Any]:
     return {"class": one.name, "hops": one.hops, "messages": one.messages, "bytes": one.volume}
 
 
@@ -96,7 +101,9 @@ def _exchanged(one: Exchanged) -> dict[str, Any]:
     }
 
 
-def _units(graph: CommunicationGraph, interface: TopologyInterface, view: View, most: int) -> list[dict[str, object]]:
+def _units(
+    graph: CommunicationGraph, interface: TopologyInterface, view: ProfileView, most: int
+) -> list[dict[str, object]]:
     """The units with most traffic; traffic within a unit is a separate number."""
     names, unit = units_of(interface, view.granularity)
     between = contract(graph, unit, len(names))

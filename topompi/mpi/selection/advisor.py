@@ -18,7 +18,7 @@ from ..prediction.untuned import predict
 from .choice import Choice
 from .classes import Key, class_bytes, middle_of
 from .judging import CLEAR, Verdict
-from .memory import Memory
+from .memory import VerdictFile
 from .rules import Rules
 from .trial import Contest
 
@@ -51,7 +51,7 @@ class Advisor:
         self.job, self.tune, self._same = job, tuning(environment), reproducible(environment)
         path = environment.get("TOPOMPI_RULES")
         self.rules = Rules.read(path) if path else Rules("", ())
-        self.memory = Memory(job)
+        self.memory = VerdictFile(job)
         self.predictor = Predictor(job.interface, library, job.siblings, machine_from(environment))
 
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:

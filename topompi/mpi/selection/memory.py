@@ -17,13 +17,13 @@ from ...views.jobshape import JobShape
 from .classes import Key
 from .judging import Verdict
 
-__all__ = ["Memory"]
+__all__ = ["VerdictFile"]
 
 MOST_TRIALS = 1_000_000  # maximum number of trials in a valid file; topompi itself never writes a greater number
 HEAD = {"format": "topompi decisions", "version": 1}
 
 
-class Memory:
+class VerdictFile:
     """The verdicts (results) of trials in jobs of one shape, in one file, named by the fingerprint of the shape.
 
     A file that is damaged, unreadable or of another version counts as empty, and a failure to write is ignored, because

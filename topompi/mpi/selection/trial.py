@@ -17,7 +17,18 @@ from ..execution.specs import NATIVE
 from ..execution.timing import Order, interleave
 from .judging import CHANCE, CLEAR, Verdict, judge
 
-__all__ = ["AGAIN", "CONFIRM", "LONG", "LONG_CALLS", "SHORT_CALLS", "TOGETHER", "Contest", "Stage", "Trial", "proceed"]
+__all__ = [
+    "AGAIN",
+    "CONFIRM",
+    "LONG",
+    "LONG_CALLS",
+    "SHORT_CALLS",
+    "TOGETHER",
+    "Contest",
+    "Trial",
+    "TrialStage",
+    "proceed",
+]
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +41,7 @@ TURN, TURNS = 2, 6
 
 
 @dataclass(frozen=True)
-class Stage:
+class TrialStage:
     """A stage of a trial: how often each candidate is called, and which candidates enter the next stage.
 
     :param rounds: maximum number of timed calls of each candidate.
@@ -74,16 +85,16 @@ class Stage:
 
 
 # The first calls are slower, because they make connections. They are not judged.
-WARM_UP = Stage(1, 1, before=0, judged=0)
+WARM_UP = TrialStage(1, 1, before=0, judged=0)
 # The fastest candidate is compared with native in new calls, because the fastest of a dozen was probably also lucky.
 # Trials have this stage twice, because with many classes of calls a slower candidate wins it once in some of them.
-CONFIRM = Stage(54, 5, turns=True, needs="steady")
+CONFIRM = TrialStage(54, 5, turns=True, needs="steady")
 # Disturbances only lengthen a short call, so the shortest time ranks candidates.
 SHORT_CALLS = (
     WARM_UP,
-    Stage(2, 2, rivals=4, hopeless=2.0),
-    Stage(3, 2, rivals=2, hopeless=1.1, judged=2),
-    Stage(5, 3, rivals=1, hopeless=1.1, judged=3, needs="clear"),
+    TrialStage(2, 2, rivals=4, hopeless=2.0),
+    TrialStage(3, 2, rivals=2, hopeless=1.1, judged=2),
+    TrialStage(5, 3, rivals=1, hopeless=1.1, judged=3, needs="clear"),
     CONFIRM,
     CONFIRM,
 )
@@ -91,10 +102,10 @@ SHORT_CALLS = (
 # varies most; therefore the median ranks candidates. Every call is timed and judged, from the first on, because the
 # preceding call has little effect on a long call, and because untimed long calls would cost the user much time.
 LONG_CALLS = (
-    Stage(1, 1, before=0, rivals=4, hopeless=2.0, rank=np.median),
-    Stage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median, judged=2),
-    Stage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, judged=3, needs="doubtful"),
-    Stage(54, 5, before=0, judged=4),
+    TrialStage(1, 1, before=0, rivals=4, hopeless=2.0, rank=np.median),
+    TrialStage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median, judged=2),
+    TrialStage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, judged=3, needs="doubtful"),
+    TrialStage(54, 5, before=0, judged=4),
 )
 # The trial of a candidate that an earlier trial found faster.
 AGAIN = (WARM_UP, CONFIRM)
@@ -102,7 +113,7 @@ AGAIN = (WARM_UP, CONFIRM)
 # the others run. Therefore no candidate is dropped and every call is judged, so that all communicators try the same
 # candidate at the same time without communicating. 8 wins of 11 are enough, because choosing one of two equal
 # candidates by luck costs little here, but running another schedule than the other communicators costs much.
-TOGETHER = (Stage(11, 11, before=0, chance=0.12),)
+TOGETHER = (TrialStage(11, 11, before=0, chance=0.12),)
 
 
 @dataclass(frozen=True)
@@ -125,7 +136,7 @@ class Contest:
             raise ValueError(f"expecting candidates with {NATIVE} first, got {list(self.candidates)}")
 
 
-class Calls:
+class CallOrder:
     """The order of the calls in one stage of a trial.
 
     :param candidates: names of the candidates that take turns, native first.
@@ -135,7 +146,7 @@ class Calls:
     :ivar order: index of the candidate of each call, shape (calls,); -1 - index for an untimed call.
     """
 
-    def __init__(self, candidates: tuple[str, ...], stage: Stage, rounds: int) -> None:
+    def __init__(self, candidates: tuple[str, ...], stage: TrialStage, rounds: int) -> None:
         self.candidates, self.turn = candidates, max(TURN, rounds // TURNS)
         self.order: Order = interleave(len(candidates), rounds, self.turn, stage.before)
 
@@ -148,10 +159,10 @@ class Calls:
         return np.array([times[self.order == self.candidates.index(name)] for name in candidates])
 
 
-History = Sequence[tuple[Calls, Floats]]  # for each stage: its calls, and each call's seconds on its slowest rank
+History = Sequence[tuple[CallOrder, Floats]]  # for each stage: its calls, and each call's seconds on its slowest rank
 
 
-def proceed(contest: Contest, history: History) -> Calls | Verdict:
+def proceed(contest: Contest, history: History) -> CallOrder | Verdict:
     """The calls of the next stage of a trial, or the verdict after the last stage.
 
     Source: K. Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016
@@ -168,11 +179,11 @@ def proceed(contest: Contest, history: History) -> Calls | Verdict:
         return Verdict(NATIVE, 1.0, 0.0, "")
     stages = _stages(contest, history)
     if not history:
-        return Calls(contest.candidates, stages[0], stages[0].rounds)
+        return CallOrder(contest.candidates, stages[0], stages[0].rounds)
     stage, (calls, times) = stages[len(history) - 1], history[-1]
     if not stage.judged:
         # The shortest time is the best estimate of later calls, because the longer ones include making connections.
-        return Calls(calls.candidates, stages[1], stages[1].affordable(len(times) * float(times.min())))
+        return CallOrder(calls.candidates, stages[1], stages[1].affordable(len(times) * float(times.min())))
     looks = [past.rounds(seconds, calls.candidates) for past, seconds in history[-stage.judged :]]
     seconds = np.concatenate(looks, axis=1)
     verdict = judge(calls.candidates, seconds, contest.clear, stage.chance, calls.turn if stage.turns else 1)
@@ -180,10 +191,10 @@ def proceed(contest: Contest, history: History) -> Calls | Verdict:
     if len(history) == len(stages) or len(places) == 1 or not stage.goes_on(verdict, contest.clear):
         return verdict
     rounds = stages[len(history)].affordable(float(np.median(seconds[places], axis=1).sum()))
-    return Calls(tuple(calls.candidates[place] for place in places), stages[len(history)], rounds)
+    return CallOrder(tuple(calls.candidates[place] for place in places), stages[len(history)], rounds)
 
 
-def _stages(contest: Contest, history: History) -> tuple[Stage, ...]:
+def _stages(contest: Contest, history: History) -> tuple[TrialStage, ...]:
     if contest.together:
         return TOGETHER
     # Native's call and the median call must both be long, because a single call may have been disturbed.
@@ -192,7 +203,7 @@ def _stages(contest: Contest, history: History) -> tuple[Stage, ...]:
     return AGAIN if contest.again else SHORT_CALLS
 
 
-def _survivors(times: Floats, stage: Stage) -> list[int]:
+def _survivors(times: Floats, stage: TrialStage) -> list[int]:
     """Indices of candidates for the next stage: native (0), and the fastest others without failed calls."""
     typical = np.where(np.isinf(times).any(axis=1), inf, stage.rank(times, axis=1))
     others = 1 + np.argsort(typical[1:], kind="stable")
@@ -217,7 +228,7 @@ class Trial:
         self.contest = contest
         self.verdict: Verdict | None = None
         self._spoilt = 0
-        self._history: list[tuple[Calls, Floats]] = []
+        self._history: list[tuple[CallOrder, Floats]] = []
         self._go_on()
 
     def _go_on(self) -> None:

@@ -17,7 +17,17 @@ from ..selection.judging import CLEAR
 from ..selection.rules import Rule, Rules
 from .record import Measured, TuneRecord
 
-__all__ = ["CHANCE", "Row", "compare", "floor", "interval", "is_undecided", "rounds_needed", "rules_of", "winner"]
+__all__ = [
+    "CHANCE",
+    "ComparedRow",
+    "compare",
+    "floor",
+    "interval",
+    "is_undecided",
+    "rounds_needed",
+    "rules_of",
+    "winner",
+]
 
 Floats = NDArray[np.float64]
 TOO_FEW = "too few rounds"
@@ -25,7 +35,7 @@ CHANCE = 0.025  # greatest probability that at a size any algorithm seems faster
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedRow:
     """The comparison of one algorithm with native at one size.
 
     :param method: mpi4py's name of the call.
@@ -74,7 +84,7 @@ class Row:
         return self.ratio >= CLEAR and self.floor > 1
 
 
-def compare(results: list[Measured]) -> list[Row]:
+def compare(results: list[Measured]) -> list[ComparedRow]:
     """Compare the algorithms of one method and size: a row for each, native first, then from fastest to slowest.
 
     :param results: measurements of one method and size, with native among them; calls of all algorithms took turns.
@@ -86,7 +96,7 @@ def compare(results: list[Measured]) -> list[Row]:
     return sorted(rows, key=lambda row: (row.algorithm != NATIVE, row.seconds))
 
 
-def winner(rows: list[Row]) -> Row:
+def winner(rows: list[ComparedRow]) -> ComparedRow:
     """The row of the fastest algorithm that wins against native; native's row if none wins.
 
     :param rows: the rows of one method and size, as ``compare`` sorts them.
@@ -102,7 +112,7 @@ def rounds_needed(rivals: int) -> int:
     return ceil(log2(max(rivals, 1) / CHANCE))
 
 
-def is_undecided(rows: list[Row]) -> bool:
+def is_undecided(rows: list[ComparedRow]) -> bool:
     """Whether an algorithm seems faster than native, but there are too few rounds to decide.
 
     :param rows: the rows of one method and size.
@@ -130,7 +140,7 @@ def rules_of(record: TuneRecord) -> Rules:
     return Rules("", tuple(rules))
 
 
-def _rule(record: TuneRecord, method: str, rows: list[tuple[int, Row]]) -> Rule:
+def _rule(record: TuneRecord, method: str, rows: list[tuple[int, ComparedRow]]) -> Rule:
     """The rule for neighbouring size classes with the same winner.
 
     :param record: the record of the tuning run.
@@ -150,16 +160,16 @@ def _rule(record: TuneRecord, method: str, rows: list[tuple[int, Row]]) -> Rule:
     )
 
 
-def _row(one: Measured, native: Floats, chance: float) -> Row:
+def _row(one: Measured, native: Floats, chance: float) -> ComparedRow:
     samples = np.array(one.samples)
     ratios = native[: len(samples)] / samples
     seconds, ratio = float(np.median(samples)), float(np.median(ratios))
-    return Row(one.method, one.nbytes, one.algorithm, seconds, ratio, *interval(ratios), floor(ratios, chance))
+    return ComparedRow(one.method, one.nbytes, one.algorithm, seconds, ratio, *interval(ratios), floor(ratios, chance))
 
 
-def _runs(won: list[tuple[int, Row]]) -> Iterator[list[tuple[int, Row]]]:
+def _runs(won: list[tuple[int, ComparedRow]]) -> Iterator[list[tuple[int, ComparedRow]]]:
     """Groups of neighbouring size classes with the same winner; each class with the row of its winner."""
-    rows: list[tuple[int, Row]] = []
+    rows: list[tuple[int, ComparedRow]] = []
     for number, row in won:
         if rows and (rows[-1][1].algorithm != row.algorithm or number != rows[-1][0] + 1):
             yield rows

@@ -17,7 +17,7 @@ from ...views.jobshape import JobShape
 from ..execution.eligibility import can_run
 from ..execution.executor import Executor
 from ..execution.running import run
-from ..execution.specs import CALLS, NATIVE, Counts, Form
+from ..execution.specs import CALLS, NATIVE, Form, Varying
 from ..execution.timing import interleave, slowest, time_in_turn
 from ..selection.selector import library
 from ..selection.trial import LONG
@@ -28,7 +28,9 @@ __all__ = ["METHODS", "candidates", "contenders", "measure", "record_of", "whole
 # Methods that can be tuned: those in which all ranks know the size of a call, or find a common one (``Alltoallv``).
 # Calls that may have uneven blocks are measured with equal blocks.
 METHODS = tuple(
-    name for name, spec in CALLS.items() if spec.sized_by is not None or (spec.uneven and spec.counts is Counts.COUNTED)
+    name
+    for name, spec in CALLS.items()
+    if spec.sized_by is not None or (spec.uneven and spec.counts is Varying.COUNTED)
 )
 # Number of rounds after which the times are reduced over all ranks. After the first reduction slow algorithms are
 # dropped.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .binding import Place, host_of, own_place
-from .values import KINDS, Adapter, Inside, Part
+from .binding import ProcessPlace, host_of, own_place
+from .values import KINDS, Adapter, HostPart, Inside
 
-__all__ = ["KINDS", "Adapter", "Inside", "Part", "Place", "host_of", "own_place"]
+__all__ = ["KINDS", "Adapter", "HostPart", "Inside", "ProcessPlace", "host_of", "own_place"]

@@ -15,12 +15,12 @@ from .values import Inside
 if TYPE_CHECKING:
     from ..fabric import Fabric
 
-__all__ = ["XML_FILE", "Place", "host_of", "own_place"]
+__all__ = ["XML_FILE", "ProcessPlace", "host_of", "own_place"]
 
 XML_FILE = "HWLOC_XMLFILE"  # hwloc's variable, read here because MPI libraries with hwloc place ranks by the same file
 
 
-class Place(NamedTuple):
+class ProcessPlace(NamedTuple):
     """The place of a process inside its host.
 
     :param domains: kind of part (package, NUMA node, shared cache) -> number of the part that contains all the
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 def own_place(
     root: Path = SYSFS, cpus: Iterable[int] | None = None, environment: Mapping[str, str] = os.environ
-) -> Place:
+) -> ProcessPlace:
     """Find the place of this process inside its host, derived from the CPUs that it may run on.
 
     :param root: mount point of Linux's sysfs.
@@ -45,7 +45,7 @@ def own_place(
     """
     mask = cpu_mask(_affinity() if cpus is None else cpus)
     inside = _inside(root, mask, environment.get(XML_FILE))
-    return Place(inside.domains(mask), inside.guids())
+    return ProcessPlace(inside.domains(mask), inside.guids())
 
 
 def _affinity() -> set[int]:

@@ -15,7 +15,7 @@ from ...errors import FabricError
 from ...inputs import InputFile
 from . import hwlocxml
 from .linux import NAME, SYSFS, read_system
-from .values import NUMA, Inside, Part
+from .values import NUMA, HostPart, Inside
 
 __all__ = ["find_inside", "library_paths"]
 
@@ -99,7 +99,7 @@ def from_linux() -> Inside:
     found = read_system(SYSFS)
     if not found.cpus:
         raise FabricError(f"expecting a list of CPUs in {SYSFS}/devices/system/cpu/online, got none")
-    return found if found.numa_nodes else replace(found, numa_nodes=(Part(NUMA, 0, found.cpus),))
+    return found if found.numa_nodes else replace(found, numa_nodes=(HostPart(NUMA, 0, found.cpus),))
 
 
 def _read(text: bytes, source: str) -> Inside:

@@ -12,7 +12,7 @@ from xml.parsers import expat
 from ...errors import FabricError, TopompiError
 from ...inputs import InputFile, open_inputs
 from .cpus import lowest, read_bitmap
-from .values import CORE, NUMA, PACKAGE, Adapter, Inside, Part, guid_of
+from .values import CORE, NUMA, PACKAGE, Adapter, HostPart, Inside, guid_of
 
 __all__ = ["NAME", "read", "read_file"]
 
@@ -92,7 +92,7 @@ class _Reader:
         self.line: Callable[[], int] = lambda: 0
         self._elements: list[str] = []
         self._open: list[_Object] = []
-        self._parts: list[Part] = []
+        self._parts: list[HostPart] = []
         self._adapters: list[Adapter] = []
         self._cpus = 0
         self._infos: dict[str, str] = {}
@@ -130,9 +130,9 @@ class _Reader:
         if type_ == "PU":
             self._cpus |= cpus
         if kind in (PACKAGE, NUMA):
-            self._parts.append(Part(kind, self._number(attributes, lowest(cpus)), cpus))
+            self._parts.append(HostPart(kind, self._number(attributes, lowest(cpus)), cpus))
         elif kind is not None:
-            self._parts.append(Part(kind, lowest(cpus), cpus))
+            self._parts.append(HostPart(kind, lowest(cpus), cpus))
 
     def _bitmap(self, text: str, type_: str) -> int:
         try:
@@ -168,14 +168,14 @@ class _Reader:
         if not self._cpus:
             self.fail("a host with CPUs (objects of the type PU)", "none")
         if not any(part.kind == NUMA for part in self._parts):  # hwloc 1 omits the node if there is only one
-            self._parts.append(Part(NUMA, 0, self._cpus))
+            self._parts.append(HostPart(NUMA, 0, self._cpus))
         return Inside.of(
             f"{NAME}, {self.name}", self._infos.get("HostName", ""), self._cpus, self._parts, self._adapters
         )
 
 
 def _kind_of(type_: str, attributes: dict[str, str]) -> str | None:
-    """The kind of ``Part`` that an hwloc object is; None for other objects and for instruction caches."""
+    """The kind of ``HostPart`` that an hwloc object is; None for other objects and for instruction caches."""
     if type_ == "Cache":  # hwloc 1: the level and the type of a cache are attributes
         instructions = attributes.get("cache_type") == "2"
         return f"L{attributes.get('depth')}" if attributes.get("depth") in set("12345") and not instructions else None

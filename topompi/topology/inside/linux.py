@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...inputs.kernel import kernel_text
 from .cpus import lowest, numbers_of, read_cpu_list
-from .values import CORE, NUMA, PACKAGE, Adapter, Inside, Part, guid_of
+from .values import CORE, NUMA, PACKAGE, Adapter, HostPart, Inside, guid_of
 
 __all__ = ["NAME", "SYSFS", "read_system"]
 
@@ -35,7 +35,7 @@ def read_system(root: Path = SYSFS, around: int | None = None) -> Inside:
     return Inside.of(NAME, platform.node() if root == SYSFS else "", cpus, parts, list(_adapters(root)))
 
 
-def _parts(root: Path, cpus: int, kind: str, names: tuple[str, str]) -> Iterator[Part]:
+def _parts(root: Path, cpus: int, kind: str, names: tuple[str, str]) -> Iterator[HostPart]:
     """Yield the parts of one kind that contain one or more of the given CPUs.
 
     :param root: mount point of sysfs.
@@ -49,23 +49,23 @@ def _parts(root: Path, cpus: int, kind: str, names: tuple[str, str]) -> Iterator
         members = _list(folder / names[0]) or _list(folder / names[1])
         if members:
             number = _number(folder / "topology/physical_package_id") if kind == PACKAGE else lowest(members)
-            yield Part(kind, number, members)
+            yield HostPart(kind, number, members)
         cpus &= ~(members | cpus & -cpus)
 
 
-def _nodes(root: Path, cpus: int, whole: bool) -> Iterator[Part]:
+def _nodes(root: Path, cpus: int, whole: bool) -> Iterator[HostPart]:
     for folder in (root / "devices/system/node").glob("node[0-9]*"):
         members = _list(folder / "cpulist")
         if folder.name[4:].isdecimal() and (members & cpus or whole):
-            yield Part(NUMA, int(folder.name[4:]), members)
+            yield HostPart(NUMA, int(folder.name[4:]), members)
 
 
-def _caches(root: Path, cpus: int) -> Iterator[Part]:
+def _caches(root: Path, cpus: int) -> Iterator[HostPart]:
     for cpu in numbers_of(cpus):
         for folder in (root / f"devices/system/cpu/cpu{cpu}/cache").glob("index[0-9]*"):
             members, level = _list(folder / "shared_cpu_list"), _number(folder / "level")
             if members and 1 <= level <= 5 and kernel_text(folder / "type") != "Instruction":
-                yield Part(f"L{level}", lowest(members), members)
+                yield HostPart(f"L{level}", lowest(members), members)
 
 
 def _adapters(root: Path) -> Iterator[Adapter]:

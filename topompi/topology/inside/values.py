@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...errors import FabricError
 from .cpus import lowest
 
-__all__ = ["CORE", "KINDS", "NUMA", "PACKAGE", "Adapter", "Inside", "Part", "guid_of"]
+__all__ = ["CORE", "KINDS", "NUMA", "PACKAGE", "Adapter", "HostPart", "Inside", "guid_of"]
 
 PACKAGE, NUMA, CORE = "package", "NUMA node", "core"
 KINDS = (PACKAGE, NUMA, "L5", "L4", "L3", "L2", "L1")  # kinds of parts that can be levels inside a host, coarsest first
@@ -17,7 +17,7 @@ _DIGITS = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
-class Part:
+class HostPart:
     """A part of a host: the set of CPUs that share a package, memory, a cache or a core.
 
     :param kind: one of KINDS, or ``core``.
@@ -67,14 +67,16 @@ class Inside:
     source: str
     host: str
     cpus: int
-    packages: tuple[Part, ...]
-    numa_nodes: tuple[Part, ...]
-    caches: tuple[Part, ...]
-    cores: tuple[Part, ...]
+    packages: tuple[HostPart, ...]
+    numa_nodes: tuple[HostPart, ...]
+    caches: tuple[HostPart, ...]
+    cores: tuple[HostPart, ...]
     adapters: tuple[Adapter, ...] = ()
 
     @classmethod
-    def of(cls, source: str, host: str, cpus: int, parts: Sequence[Part], adapters: Sequence[Adapter] = ()) -> Inside:
+    def of(
+        cls, source: str, host: str, cpus: int, parts: Sequence[HostPart], adapters: Sequence[Adapter] = ()
+    ) -> Inside:
         """Make the hardware topology from unsorted parts; caches that belong to a single core are left out.
 
         :param source: source of the description, in words.
@@ -84,7 +86,7 @@ class Inside:
         :param adapters: network adapters that have a GUID.
         :raises FabricError: if two packages, two cores or two caches of one kind have CPUs in common.
         """
-        of_kind: dict[str, list[Part]] = {}
+        of_kind: dict[str, list[HostPart]] = {}
         for part in sorted(set(parts), key=lambda part: (lowest(part.cpus), part.number)):
             of_kind.setdefault(part.kind, []).append(part)
         for kind, members in of_kind.items():
@@ -110,7 +112,7 @@ class Inside:
                 found[part.kind] = part.number
         return found
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[HostPart]:
         """Iterate over all packages, NUMA nodes and shared caches."""
         yield from self.packages
         yield from self.numa_nodes
@@ -121,7 +123,7 @@ class Inside:
         return tuple(guid for adapter in self.adapters for guid in adapter.guids())
 
 
-def _check_disjoint(source: str, kind: str, parts: Sequence[Part]) -> None:
+def _check_disjoint(source: str, kind: str, parts: Sequence[HostPart]) -> None:
     taken = 0
     for part in parts:
         if taken & part.cpus:
@@ -130,7 +132,7 @@ def _check_disjoint(source: str, kind: str, parts: Sequence[Part]) -> None:
         taken |= part.cpus
 
 
-def _shared(caches: Sequence[Part], cores: Sequence[Part]) -> Iterator[Part]:
+def _shared(caches: Sequence[HostPart], cores: Sequence[HostPart]) -> Iterator[HostPart]:
     """The caches whose CPUs belong to more than one core."""
     core_of = {lowest(core.cpus): core.cpus for core in cores}
     return (cache for cache in caches if cache.cpus & ~core_of.get(lowest(cache.cpus), 0))

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from ...machine.daemon.counters import counter
 
-__all__ = ["PREFIX", "Counters"]
+__all__ = ["PREFIX", "ServiceCounters"]
 
 PREFIX = "topompi_service"  # beginning of every metric's name in Prometheus
 
 
 @dataclass
-class Counters:
+class ServiceCounters:
     """Counters of events since the start of the service."""
 
     queries: int = counter("Requests of the line protocol.")

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .bounds import Bounds
 
-__all__ = ["Client", "Peer", "Peers", "Spent"]
+__all__ = ["Client", "PeerAccount", "Peers", "Spent"]
 
 ROOM = 8  # clients are dropped until 1/ROOM of ``held_bytes`` is free, so that the search is not repeated at once
 
@@ -66,7 +66,7 @@ class Spent:
         return max(0.0, self.amount - self.bound) * 60 / self.bound
 
 
-class Peer:
+class PeerAccount:
     """The account of a peer, that is, of a user of the service's host, or of another host.
 
     :param name: name of the peer, see `identity.peer_of`.
@@ -90,17 +90,17 @@ class Peers:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
-        self._peers: dict[str, Peer] = {}
+        self._peers: dict[str, PeerAccount] = {}
         self.held = 0  # bytes held for all peers together
 
     def __len__(self) -> int:
         return len(self._peers)
 
-    def named(self, name: str) -> Peer:
+    def named(self, name: str) -> PeerAccount:
         """The peer with a name, created if it is new."""
-        return self._peers.setdefault(name, Peer(name, self.bounds))
+        return self._peers.setdefault(name, PeerAccount(name, self.bounds))
 
-    def hold(self, peer: Peer, count: int) -> None:
+    def hold(self, peer: PeerAccount, count: int) -> None:
         """Add bytes to the memory held for one peer; a negative count releases memory.
 
         :param peer: the peer whose client occupies or releases the memory.
@@ -121,7 +121,7 @@ class Peers:
         while self.held > bound:
             self._shrink(max(self._peers.values(), key=lambda peer: peer.held), bound - bound // ROOM)
 
-    def _shrink(self, peer: Peer, enough: int) -> None:
+    def _shrink(self, peer: PeerAccount, enough: int) -> None:
         """Drop a peer's clients that hold most, until it holds half as much, or all peers together at most ``enough``.
 
         :param peer: the peer whose clients are dropped.

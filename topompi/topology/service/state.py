@@ -14,10 +14,10 @@ from ...machine.daemon.counters import prometheus
 from ...machine.daemon.notify import notify
 from ...machine.daemon.watch import Watch
 from .bounds import Bounds
-from .counters import PREFIX, Counters
-from .peers import Client, Peer, Peers
+from .counters import PREFIX, ServiceCounters
+from .peers import Client, PeerAccount, Peers
 from .requests import RequestError, answer_line, encode, failure
-from .store import Store
+from .store import RouteStore
 from .workers import Workers
 
 __all__ = ["Service"]
@@ -35,9 +35,9 @@ class Service:
     :param bounds: limits on clients and requests.
     """
 
-    def __init__(self, store: Store, source: str, bounds: Bounds | None = None) -> None:
+    def __init__(self, store: RouteStore, source: str, bounds: Bounds | None = None) -> None:
         self.store, self.source, self.bounds = store, source, bounds or Bounds()
-        self.counters = Counters()
+        self.counters = ServiceCounters()
         self.connections: set[Client] = set()
         self.peers = Peers(self.bounds)
         self.workers = Workers(self.bounds, self.counters, lambda: store.current)
@@ -125,7 +125,7 @@ class Service:
                 return {**asdict(self.counters), "clients": len(self.connections), "held_bytes": self.held}
         return None
 
-    async def answer_slow(self, peer: Peer, line: bytes, request: dict[str, object]) -> bytes | bytearray:
+    async def answer_slow(self, peer: PeerAccount, line: bytes, request: dict[str, object]) -> bytes | bytearray:
         """Let a worker process answer a request for a view or a tree; the work ends when the caller is cancelled.
 
         :param peer: the peer of the client that asks.

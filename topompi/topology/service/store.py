@@ -10,10 +10,10 @@ from ...errors import TopompiError
 from ..routes import Routes
 from .generation import Generation
 
-__all__ = ["Store"]
+__all__ = ["RouteStore"]
 
 
-class Store:
+class RouteStore:
     """A store of one generation (version of the routes) at a time, which reading the source again replaces as a whole.
 
     :param load: function that reads the source.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from time import monotonic
 
 from .bounds import Bounds
-from .counters import Counters
+from .counters import ServiceCounters
 from .generation import Generation
-from .peers import Peer
+from .peers import PeerAccount
 from .requests import RequestError
 from .worker import Worker, WorkerError
 
@@ -28,7 +28,7 @@ class _Turn:
     :param granted: future that ends when a worker is free for the request, with an error if the request is refused.
     """
 
-    peer: Peer
+    peer: PeerAccount
     granted: asyncio.Future[None]
 
 
@@ -40,11 +40,11 @@ class Workers:
     :param current: function that returns the current generation (loaded version of the routes).
     """
 
-    def __init__(self, bounds: Bounds, counters: Counters, current: Callable[[], Generation]) -> None:
+    def __init__(self, bounds: Bounds, counters: ServiceCounters, current: Callable[[], Generation]) -> None:
         self.quiet = asyncio.Lock()  # held while a thread reads a source, because no process may be forked then
         self._bounds, self._counters, self._current = bounds, counters, current
         self._waiting: list[_Turn] = []
-        self._served: set[Peer] = set()  # peers whose view or tree is in work
+        self._served: set[PeerAccount] = set()  # peers whose view or tree is in work
         self._idle: list[Worker] = []
         self._ended: list[Worker] = []
 
@@ -53,7 +53,7 @@ class Workers:
         """Number of requests for views and trees that wait or are in work."""
         return len(self._waiting) + len(self._served)
 
-    async def answer(self, peer: Peer, line: bytes) -> tuple[bool, bytearray]:
+    async def answer(self, peer: PeerAccount, line: bytes) -> tuple[bool, bytearray]:
         """Let a worker answer a request; returns whether it failed, and the answer. A cancelled caller ends the work.
 
         :param peer: the peer whose account is charged.
@@ -114,14 +114,14 @@ class Workers:
             except OSError as error:
                 raise WorkerError(f"expecting a process to work in, got: {error.strerror}") from error
 
-    def _require_left(self, peer: Peer) -> None:
+    def _require_left(self, peer: PeerAccount) -> None:
         wait = max(peer.seconds.wait, peer.bytes.wait)
         if wait:
             self._counters.refused += 1
             wanted = f"{self._bounds.peer_seconds:g} seconds of work and {self._bounds.peer_bytes:,} bytes of answers"
             raise RequestError(f"expecting at most {wanted} a minute for {peer.name}: ask again in {wait:.0f} seconds")
 
-    async def _turn(self, peer: Peer) -> None:
+    async def _turn(self, peer: PeerAccount) -> None:
         """Wait until a worker is free and the peer is the next to get one."""
         self._make_way(peer)
         turn = _Turn(peer, asyncio.get_running_loop().create_future())
@@ -137,7 +137,7 @@ class Workers:
                 self._grant()
             raise
 
-    def _make_way(self, peer: Peer) -> None:
+    def _make_way(self, peer: PeerAccount) -> None:
         """If too many requests wait, refuse the last one of the peer that has most; it may be the new request."""
         if self.busy < self._bounds.waiting:
             return

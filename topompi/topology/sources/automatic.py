@@ -15,7 +15,7 @@ from ..discovery import Discovery, Report
 from ..routecheck import with_routes
 from . import service, slurm, slurm_addresses
 
-__all__ = ["AUTO", "SERVER", "Found", "find"]
+__all__ = ["AUTO", "SERVER", "FoundSource", "find"]
 
 AUTO = "auto"
 SERVER = "TOPOMPI_SERVER"
@@ -23,7 +23,7 @@ LACKS = "no rates, parallel cables or routes are known"
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSource:
     """The result of the search for a source.
 
     :param discovery: the topology; None if no source is available.
@@ -39,7 +39,7 @@ def find(
     addresses: Mapping[str, tuple[str, str]],
     environment: Mapping[str, str],
     report: Report | None = None,
-) -> Found:
+) -> FoundSource:
     """Try the topology service, then Slurm's addresses of the job's hosts, then the output of ``scontrol``.
 
     The service is the one that ``TOPOMPI_SERVER`` names, else the one at SOCKET. A source that fails is skipped, and
@@ -61,8 +61,8 @@ def find(
             reasons.append(reason if reason.startswith(name) else f"{name}: {reason}")
             continue
         passed = f" (not {'; '.join(reasons)})" if reasons else ""
-        return Found(found, f"{AUTO}: {words}{passed}")
-    return Found(None, f"{AUTO}: {'; '.join(reasons) or 'no service, and no job of Slurm'}")
+        return FoundSource(found, f"{AUTO}: {words}{passed}")
+    return FoundSource(None, f"{AUTO}: {'; '.join(reasons) or 'no service, and no job of Slurm'}")
 
 
 def _sources(

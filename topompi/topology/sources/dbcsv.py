@@ -10,7 +10,7 @@ from ...inputs import InputFile
 from ...inputs.csvtext import csv_fields
 from ..discovery import Discovery, Report
 from ..fabric import infiniband_rate
-from ..hostnaming import Adapter
+from ..hostnaming import NamedPort
 from .infiniband import Cabling, guid, numbers_fit, source_name
 
 __all__ = ["NAME", "read", "recognise"]
@@ -133,7 +133,7 @@ class _Reader:
             return node
         own = self.ports.get((node, port), row if row.get("numports") == "1" else {}).get("portguid", "")
         identity = guid(own[2:]) if _HEX.fullmatch(own) else f"{node}:{port}"
-        self.cabling.add_adapter(identity, Adapter(row.get("nodedesc", ""), int(port), node, row["place"]), own=True)
+        self.cabling.add_adapter(identity, NamedPort(row.get("nodedesc", ""), int(port), node, row["place"]), own=True)
         if row["nodetype"] == _ROUTER:
             self.cabling.ignore(identity)
         return identity

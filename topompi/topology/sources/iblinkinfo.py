@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ...errors import SourceError
 from ...inputs import InputFile
 from ..discovery import Discovery, Report
-from ..hostnaming import Adapter
+from ..hostnaming import NamedPort
 from .infiniband import Cabling, guid, link_rate, numbers_fit, refuse_difference, source_name
 
 __all__ = ["NAME", "read", "recognise"]
@@ -87,11 +87,11 @@ def _add(match: re.Match[str], place: str, switches: set[str], cabling: Cabling,
         return
     peer, peer_port = guid(match["peer"]), int(match["peer_port"])
     if match["guid"] not in switches:
-        cabling.add_adapter(own, Adapter(match["name"].strip(), port, own, place), own=True)
+        cabling.add_adapter(own, NamedPort(match["name"].strip(), port, own, place), own=True)
     if match["peer"] in switches:
         cabling.mention_switch(peer, match["peer_name"].strip(), place)
     else:
-        cabling.add_adapter(peer, Adapter(match["peer_name"].strip(), peer_port, peer, place), own=False)
+        cabling.add_adapter(peer, NamedPort(match["peer_name"].strip(), peer_port, peer, place), own=False)
     cabling.add_lids(own, int(match["lid"]))
     cabling.add_lids(peer, int(match["peer_lid"]))
     cabling.add_link((own, port), (peer, peer_port), _rate(match["state"], place, report), place)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ...errors import SourceError
 from ...inputs import InputFile
 from ..discovery import Discovery, Report
-from .infiniband import Adapter, Cabling, guid, link_rate, numbers_fit, refuse_difference, source_name
+from .infiniband import Cabling, NamedPort, guid, link_rate, numbers_fit, refuse_difference, source_name
 
 __all__ = ["NAME", "read", "recognise"]
 
@@ -174,7 +174,7 @@ class _Reader:
 
     def _own_adapter(self, section: _Section, match: re.Match[str]) -> str:
         identity = guid(match["own"])
-        adapter = Adapter(section.name, int(match["port"]), section.guid, self.place)
+        adapter = NamedPort(section.name, int(match["port"]), section.guid, self.place)
         self.cabling.add_adapter(identity, adapter, own=True)
         if section.type == "Rt":
             self.cabling.ignore(identity)
@@ -189,7 +189,7 @@ class _Reader:
         if match["type"] == "S":
             self.cabling.mention_switch(node, name, self.place)
         else:
-            adapter = Adapter(name, int(match["peer_port"]), node, self.place)
+            adapter = NamedPort(name, int(match["peer_port"]), node, self.place)
             self.cabling.add_adapter(identity, adapter, own=False)
         if match["type"] == "R":
             self.cabling.ignore(identity)

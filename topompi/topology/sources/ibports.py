@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ...errors import SourceError
 from ...inputs import InputFile
 from ..discovery import Discovery, Report
-from .infiniband import Adapter, Cabling, guid, link_rate, numbers_fit, source_name
+from .infiniband import Cabling, NamedPort, guid, link_rate, numbers_fit, source_name
 
 __all__ = ["NAME", "read", "recognise"]
 
@@ -74,11 +74,11 @@ def _port(match: re.Match[str], place: str, cabling: Cabling, report: Report) ->
         return
     peer, peer_port = guid(match["peer"]), int(match["peer_port"])
     cabling.add_lids(peer, int(match["peer_lid"]))
-    _end(match["type"], identity, Adapter(name.strip(), number, identity, place), cabling, own=True)
+    _end(match["type"], identity, NamedPort(name.strip(), number, identity, place), cabling, own=True)
     _end(
         match["peer_type"],
         peer,
-        Adapter(match["peer_name"].strip(), peer_port, peer, place),
+        NamedPort(match["peer_name"].strip(), peer_port, peer, place),
         cabling,
         own=False,
     )
@@ -86,7 +86,7 @@ def _port(match: re.Match[str], place: str, cabling: Cabling, report: Report) ->
     cabling.add_link((identity, number), (peer, peer_port), rate, place)
 
 
-def _end(kind: str, identity: str, seen: Adapter, cabling: Cabling, *, own: bool) -> None:
+def _end(kind: str, identity: str, seen: NamedPort, cabling: Cabling, *, own: bool) -> None:
     if kind == "SW":
         cabling.mention_switch(identity, seen.description, seen.place)
         return

@@ -13,9 +13,9 @@ from ...inputs import InputFile
 from ..builder import FabricBuilder
 from ..discovery import Discovery, Report
 from ..fabric import Fabric, infiniband_rate
-from ..hostnaming import NO_GUID, Adapter, NamedAdapter, repeated
+from ..hostnaming import NO_GUID, NamedAdapter, NamedPort, repeated
 
-__all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "refuse_difference", "source_name"]
+__all__ = ["Cabling", "End", "NamedPort", "guid", "link_rate", "numbers_fit", "refuse_difference", "source_name"]
 
 # End of a link: (node GUID, port number) at a switch, (port GUID, port number) at an adapter.
 End = tuple[str, int]
@@ -105,7 +105,7 @@ class Cabling:
     report: Report
     _switches: dict[str, tuple[str, str]] = field(default_factory=dict)
     _mentioned: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _adapters: dict[str, Adapter] = field(default_factory=dict)
+    _adapters: dict[str, NamedPort] = field(default_factory=dict)
     _own: set[str] = field(default_factory=set)
     _ignored: set[str] = field(default_factory=set)
     _links: dict[End, _Link] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Cabling:
         """
         self._mentioned.setdefault(identity, (name, place))
 
-    def add_adapter(self, identity: str, adapter: Adapter, *, own: bool) -> None:
+    def add_adapter(self, identity: str, adapter: NamedPort, *, own: bool) -> None:
         """Add an adapter from its own entry, or from another device's cable; its own entry takes precedence.
 
         :param identity: port GUID.

@@ -9,7 +9,7 @@ from math import nan
 from ...errors import SourceError
 from ...inputs import InputFile
 from ..discovery import Discovery, Report
-from ..hostnaming import Adapter
+from ..hostnaming import NamedPort
 from .infiniband import Cabling, guid, numbers_fit, source_name
 
 __all__ = ["NAME", "read", "recognise"]
@@ -54,5 +54,5 @@ def _end(match: re.Match[str], side: int, place: str, cabling: Cabling) -> tuple
     if match[f"type{side}"].upper() == "SW":
         cabling.add_switch(identity, name, place)
     else:
-        cabling.add_adapter(identity, Adapter(name, port, identity, place), own=True)
+        cabling.add_adapter(identity, NamedPort(name, port, identity, place), own=True)
     return identity, port

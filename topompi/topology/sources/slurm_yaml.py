@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import FabricError
 from ...inputs import InputFile
 from ...inputs.slurm.switches import SwitchRow
-from ...inputs.slurm.topologytorus import Torus
+from ...inputs.slurm.topologytorus import SlurmTorus
 from ...inputs.slurm.topologyyaml import NAME, read_topology, recognise
 from ..builder import FabricBuilder
 from ..discovery import Discovery, Report
@@ -31,12 +31,12 @@ def read(texts: Sequence[InputFile], report: Report, name: str | None = None) ->
     :raises FabricError: if definitions of switches contradict each other, with file and line.
     """
     found = read_topology(texts, report.problem, report.note, name)
-    if tori := [one for one in found if isinstance(one, Torus)]:
+    if tori := [one for one in found if isinstance(one, SlurmTorus)]:
         return _build_tori(texts[0].name, tori, report)
     return build_tree(texts[0].name, [one for one in found if isinstance(one, SwitchRow)], report)
 
 
-def _build_tori(name: str, tori: Sequence[Torus], report: Report) -> Discovery:
+def _build_tori(name: str, tori: Sequence[SlurmTorus], report: Report) -> Discovery:
     """Make the fabric of some tori: a switch at each coordinate, cabled to its neighbours, with the node there, if any.
 
     Ports are those of `topompi.topology.synthetic.torus`. Rates are unknown (NaN).
@@ -48,7 +48,7 @@ def _build_tori(name: str, tori: Sequence[Torus], report: Report) -> Discovery:
     Cost: linear in coordinates.
     """
     builder = FabricBuilder(name)
-    unique: dict[str, Torus] = {}
+    unique: dict[str, SlurmTorus] = {}
     for torus in tori:
         if unique.setdefault(torus.name, torus) is not torus:
             report.problem(FabricError(f"{torus.place}: torus {torus.name} appears twice"))
@@ -69,7 +69,7 @@ def _build_tori(name: str, tori: Sequence[Torus], report: Report) -> Discovery:
     return Discovery(builder.build())
 
 
-def _switch(torus: Torus, cell: Sequence[int]) -> str:
+def _switch(torus: SlurmTorus, cell: Sequence[int]) -> str:
     return f"{torus.name}/{'.'.join(map(str, cell))}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ...topology import Routes
 from .bundles import Bundle
 from .fabricscene import LEAST_WIDE, ROW, SMALL, WIDEST, FabricPicture
-from .folding import Node
+from .folding import SwitchBox
 from .legend import GREY
 from .names import fitting, link_name
 from .scene import LETTER, Box, Line, Scene, Text, letters
@@ -184,7 +184,7 @@ class CellPicture(FabricPicture):
             items.append(Line(cross, "#ffffff" if dark else DARK, 1.5, tip, jobs=jobs))
         return items
 
-    def _switch(self, number: int, node: Node) -> list[Line | Box | Text]:
+    def _switch(self, number: int, node: SwitchBox) -> list[Line | Box | Text]:
         items = super()._switch(number, node)
         within = self._marked_between.get((number, number))
         if within and isinstance(items[0], Box):

@@ -13,7 +13,7 @@ from ...topology import Routes
 from ...topology.labels import switch_labels
 from ...topology.summary import levels_of
 from .bundles import Bundle, bundles_of
-from .folding import Node, fold
+from .folding import SwitchBox, fold
 from .hostlines import host_lines
 from .legend import GREY, IDLE, cable_legend, load_legend, load_look
 from .loads import Loads, crossed_switches
@@ -113,7 +113,7 @@ class FabricPicture:
         self.column = WIDEST  # until the longest texts are known
         self._place()
 
-    def _folded(self, routes: Routes) -> list[Node]:
+    def _folded(self, routes: Routes) -> list[SwitchBox]:
         return fold(self.fabric, None if self.job is None else crossed_switches(routes, self.job.hosts))
 
     def _hosts_of_nodes(self) -> list[list[int]]:
@@ -201,7 +201,7 @@ class FabricPicture:
         count = sum(node.level == level for node in self.nodes)
         return min(2 * WIDEST, (self.width - LEFT - SIDE) / max(count, 1)) - 4
 
-    def _label(self, node: Node, room: float) -> list[str]:
+    def _label(self, node: SwitchBox, room: float) -> list[str]:
         """Return the lines of a switch's box, cut to a width in pixels; a group is named after its first switch."""
         most, more = letters(room, BOLD * WIDER), len(node.switches) - 1
         if (node.level, most) not in self.short:
@@ -211,7 +211,7 @@ class FabricPicture:
         name = self.short[node.level, most][int(node.switches[0])]
         return [name, further(more, letters(room, SMALL))] if more else [name]
 
-    def _switch(self, number: int, node: Node) -> list[Line | Box | Text]:
+    def _switch(self, number: int, node: SwitchBox) -> list[Line | Box | Text]:
         room = self._room(node.level)
         lines, x, y = self._label(node, room), self.x[number], self.y[node.level]
         width = min(room, max(NARROWEST - 10, WIDER * LETTER * BOLD * max(map(len, lines)) + 12))

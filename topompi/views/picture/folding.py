@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...topology import Fabric
 
-__all__ = ["Node", "fold"]
+__all__ = ["SwitchBox", "fold"]
 
 MOST = 16  # nodes; limits the boxes per level, for which a picture of 1,200 pixels has room
 OTHERS = 4  # nodes; limits the boxes of switches that a job does not cross, if its own switches are boxes of their own
@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class SwitchBox:
     """One or more switches of a level that are drawn as one box.
 
     :param level: number of links to the nearest leaf switch; -1 if there is no path.
@@ -34,7 +34,7 @@ class Node:
     crossed: bool
 
 
-def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None, *, apart: bool = False) -> list[Node]:
+def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None, *, apart: bool = False) -> list[SwitchBox]:
     """Group a fabric's switches into nodes, level by level from the leaves up, each level from left to right.
 
     Switches with the same neighbours are side by side, and are merged first if a level has too many switches. Switches
@@ -48,14 +48,14 @@ def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None, *, apart: boo
     """
     seen = np.zeros(fabric.num_switches, dtype=bool) if crossed is None else crossed
     neighbours = _neighbours(fabric)
-    nodes: list[Node] = []
+    nodes: list[SwitchBox] = []
     place = np.full(fabric.num_switches, -1, dtype=np.int64)  # position in the level; -1: not yet placed
     for level in sorted(set(fabric.switch_level.tolist()), key=lambda one: (one < 0, one)):
         members = np.flatnonzero(fabric.switch_level == level)
         keys = {int(one): _key(fabric, one, neighbours[one], place) for one in members.tolist()}
         order = np.array(sorted(keys, key=keys.__getitem__), dtype=np.int64)
         place[order] = np.arange(len(order))
-        nodes += [Node(int(level), group, bool(seen[group].any())) for group in _groups(order, keys, seen, apart)]
+        nodes += [SwitchBox(int(level), group, bool(seen[group].any())) for group in _groups(order, keys, seen, apart)]
     return nodes
 
 

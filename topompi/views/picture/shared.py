@@ -13,7 +13,7 @@ from ...topology import Routes
 from .bundles import Bundle
 from .cells import FREE, JOB_COLOURS, Cell, CellPicture, MarkedLink
 from .fabricscene import ROW
-from .folding import Node, fold
+from .folding import SwitchBox, fold
 from .legend import GREY, IDLE, SHADES, load_look
 from .names import fitting
 from .scene import LETTER, Box, Line, Scene, Text, letters, paragraph
@@ -99,7 +99,7 @@ class _Shared(CellPicture):
             cells[host] = Cell(", ".join(mine), mine, tuple(self._colours[job] for job in here))
         return cells
 
-    def _folded(self, routes: Routes) -> list[Node]:
+    def _folded(self, routes: Routes) -> list[SwitchBox]:
         fabric = routes.fabric
         crossed = np.zeros(fabric.num_adapters + fabric.num_switches, dtype=bool)
         for ends in (fabric.link_source, fabric.link_target):

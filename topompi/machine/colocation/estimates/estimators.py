@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ..errors import ColocationError
 from .intervals import interval
-from .methods import LEAST, METHODS, Terms, is_steady
-from .records import Groups
+from .methods import LEAST, METHODS, EstimateTerms, is_steady
+from .records import ProgressRates
 from .warmth import STEADY, Coldness, coldness
 
 __all__ = ["DELTA", "METHODS", "NOTHING", "Estimate", "estimate", "filter_bias", "noise_of"]
@@ -77,7 +77,7 @@ NOTHING = Estimate("none", 1.0, 0.0, 1.0, 0, 0, hidden=1.0)
 
 
 def estimate(
-    groups: Groups,
+    groups: ProgressRates,
     method: str = "balanced",
     *,
     delta: float = DELTA,
@@ -123,8 +123,8 @@ def estimate(
 
 
 def _terms_of(
-    groups: Groups, method: str, delta: float, absolute: bool
-) -> tuple[Callable[[Groups], Terms], str, int, str]:
+    groups: ProgressRates, method: str, delta: float, absolute: bool
+) -> tuple[Callable[[ProgressRates], EstimateTerms], str, int, str]:
     """Return the function of the estimate's terms, its name, the number of shutters it keeps, and why it was taken."""
     total = groups.rates.shape[1]
     kept, fallback = int((METHODS[method](groups, delta, absolute).rows[1] > 0).sum()), ""
@@ -146,7 +146,7 @@ def _warmed(found: Estimate, cold: Coldness) -> Estimate:
     return replace(found, performance=value, low=least - hidden, high=high, hidden=hidden)
 
 
-def _needs_windows(groups: Groups, delta: float, absolute: bool) -> bool:
+def _needs_windows(groups: ProgressRates, delta: float, absolute: bool) -> bool:
     """Return whether one window per region is too long for the job's phases: most shutters cross a boundary of two.
 
     In the model `unfiltered` errs less than `local` up to phases of 10 ms, of which at most half are steady, and more
@@ -157,7 +157,7 @@ def _needs_windows(groups: Groups, delta: float, absolute: bool) -> bool:
     return bool(is_steady(groups, delta, absolute).mean() < STEADY)
 
 
-def noise_of(groups: Groups) -> float:
+def noise_of(groups: ProgressRates) -> float:
     """Standard deviation of a region's rate, relative to the rate alone, by the median difference of both sides.
 
     The median keeps phase boundaries out while fewer than half of the shutters cross one.
@@ -189,7 +189,7 @@ def filter_bias(performance: float, noise: float, delta: float = DELTA) -> float
     return above / below - performance if below > 0 else 0.0
 
 
-def _unbiased(found: Estimate, groups: Groups, delta: float, absolute: bool, correct: bool) -> Estimate:
+def _unbiased(found: Estimate, groups: ProgressRates, delta: float, absolute: bool, correct: bool) -> Estimate:
     """State the bias of algorithm 4, and subtract it if asked: the performance that would give the found one."""
     noise = noise_of(groups)
     relative = delta / float(np.nanmean(groups.rates[1])) if absolute else delta

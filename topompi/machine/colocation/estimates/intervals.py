@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .methods import Terms
+from .methods import EstimateTerms
 
 __all__ = ["interval"]
 
@@ -15,7 +15,7 @@ SAMPLES = 400  # bootstrap samples
 Reals = NDArray[np.float64]
 
 
-def interval(terms: Terms, seed: int) -> tuple[float, float]:
+def interval(terms: EstimateTerms, seed: int) -> tuple[float, float]:
     """Return the ends of the interval of 95 %: Student's, with the standard error of a circular block bootstrap.
 
     With B blocks there are B - 1 degrees of freedom. Percentiles of the samples would cover the truth too rarely:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .records import Groups
+from .records import ProgressRates
 
-__all__ = ["LEAST", "METHODS", "Terms", "is_steady"]
+__all__ = ["LEAST", "METHODS", "EstimateTerms", "is_steady"]
 
 LEAST = 10  # shutters that must pass a filter
 TAIL = 0.02  # share of the local ratios at either end that are moved to the next one
@@ -22,7 +22,7 @@ Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class EstimateTerms:
     """Terms of an estimate per shutter: pairs of a value and its weight, shape (2 m, n).
 
     :param rows: the terms.
@@ -41,14 +41,14 @@ class Terms:
             return self.join(*(sums[::2] / sums[1::2]))
 
 
-def _unfiltered(groups: Groups, delta: float, absolute: bool) -> Terms:
+def _unfiltered(groups: ProgressRates, delta: float, absolute: bool) -> EstimateTerms:
     """Mean rate of the windows beside others over the mean rate alone."""
     before, during, after = groups.rates.mean(axis=2)
     each = np.ones(len(during))
-    return Terms(np.stack((0.5 * (before + after), each, during, each)))
+    return EstimateTerms(np.stack((0.5 * (before + after), each, during, each)))
 
 
-def is_steady(groups: Groups, delta: float, absolute: bool) -> NDArray[np.bool_]:
+def is_steady(groups: ProgressRates, delta: float, absolute: bool) -> NDArray[np.bool_]:
     """Return whether the rates on both sides of each shutter are equal, shape (n,).
 
     :param groups: rates of the job by shutter.
@@ -59,15 +59,15 @@ def is_steady(groups: Groups, delta: float, absolute: bool) -> NDArray[np.bool_]
     return np.asarray(np.abs(before - after) < (delta if absolute else delta * during))
 
 
-def _filtered(groups: Groups, delta: float, absolute: bool) -> Terms:
+def _filtered(groups: ProgressRates, delta: float, absolute: bool) -> EstimateTerms:
     """Algorithm 4: shutters with equal rates on both sides and a higher rate between; ratio of sums."""
     before, during, after = groups.rates.mean(axis=2)
     keep = is_steady(groups, delta, absolute) & (before < during) & (after < during)
     weight = keep.astype(float)
-    return Terms(np.stack((0.5 * (before + after) * weight, weight, during * weight, weight)))
+    return EstimateTerms(np.stack((0.5 * (before + after) * weight, weight, during * weight, weight)))
 
 
-def _local(groups: Groups, delta: float, absolute: bool) -> Terms:
+def _local(groups: ProgressRates, delta: float, absolute: bool) -> EstimateTerms:
     """Mean over shutters of the ratio of the rates on both sides of the moment at which the others stop.
 
     Shutters fall uniformly into the time beside others, and ``T_solo`` is the integral over this time of the local
@@ -85,7 +85,7 @@ def _local(groups: Groups, delta: float, absolute: bool) -> Terms:
     ratio = np.where(good, ratio, 0)
     known, sampled = _controls(before, good, ratio)
     terms = np.stack((np.where(good, ratio - sampled, 0), weight, known, np.ones_like(weight)))
-    return Terms(terms, np.add, TAILS)
+    return EstimateTerms(terms, np.add, TAILS)
 
 
 def _controls(before: Reals, good: NDArray[np.bool_], ratio: Reals) -> tuple[Reals, Reals]:
@@ -106,7 +106,7 @@ def _controls(before: Reals, good: NDArray[np.bool_], ratio: Reals) -> tuple[Rea
     return slope @ centred.mean(axis=2), slope @ last
 
 
-def _balanced(groups: Groups, delta: float, absolute: bool) -> Terms:
+def _balanced(groups: ProgressRates, delta: float, absolute: bool) -> EstimateTerms:
     """Mean of the ratio of sums and of the local ratios at the stops, each relative to local ratios elsewhere.
 
     The ratio of sums of `_unfiltered` weights phases by their progress, which is right only if phases are much
@@ -130,10 +130,10 @@ def _balanced(groups: Groups, delta: float, absolute: bool) -> Terms:
     def join(local: Reals, still: Reals, beside: Reals, alone: Reals) -> Reals:
         return weight * local / still + (1 - weight) * beside / alone
 
-    return Terms(np.concatenate((np.stack(rows), shared)), join, TAILS if groups.rates.shape[2] > 1 else 1.0)
+    return EstimateTerms(np.concatenate((np.stack(rows), shared)), join, TAILS if groups.rates.shape[2] > 1 else 1.0)
 
 
-def _local_ratios(groups: Groups) -> tuple[Reals, Reals]:
+def _local_ratios(groups: ProgressRates) -> tuple[Reals, Reals]:
     """Return the local ratio at each stop and its mean over moments within the regions around it, shape (n,) each."""
     regions, windows = groups.rates, groups.rates.shape[2]
     near = 2 if windows >= 9 else 1
@@ -189,7 +189,7 @@ def _between(rates: Reals) -> float:
     return between / (between + within) if between > 0 else 0.0
 
 
-METHODS: dict[str, Callable[[Groups, float, bool], Terms]] = {
+METHODS: dict[str, Callable[[ProgressRates, float, bool], EstimateTerms]] = {
     "balanced": _balanced,
     "local": _local,
     "unfiltered": _unfiltered,

@@ -16,21 +16,21 @@ import numpy as np
 
 from ..errors import ColocationError
 from .estimators import SHARE, Estimate, estimate
-from .records import Groups
+from .records import ProgressRates
 
 __all__ = ["estimate_nodes", "stopped_on", "working"]
 
 BUSY = 0.5  # of the largest share of shutters without waiting, which a node needs to count
 
 
-def working(groups: Groups) -> Groups:
+def working(groups: ProgressRates) -> ProgressRates:
     """Return the shutters of a node in which the job makes progress in all windows: it does not wait there."""
     with np.errstate(invalid="ignore"):
         idle = np.asarray((groups.rates <= 0).any(axis=(0, 2)))
     return groups.only(~idle)
 
 
-def estimate_nodes(nodes: Sequence[Groups], method: str = "balanced", *, seed: int = 0) -> Estimate:
+def estimate_nodes(nodes: Sequence[ProgressRates], method: str = "balanced", *, seed: int = 0) -> Estimate:
     """Estimate the performance of a job by its slowest node, and by the mean of those that are as slow within noise.
 
     The interval spans from the mean of the lower ends to that of the upper ends. If shutters of several nodes would
@@ -67,7 +67,7 @@ def estimate_nodes(nodes: Sequence[Groups], method: str = "balanced", *, seed: i
     return replace(slowest, **means, kept=sum(one.kept for one in tied), total=total)
 
 
-def stopped_on(nodes: Sequence[Groups]) -> float:
+def stopped_on(nodes: Sequence[ProgressRates]) -> float:
     """Return the share of time in which shutters stop the job on any of its nodes, because its other nodes then wait.
 
     :param nodes: rates of the job on each node, by shutter.

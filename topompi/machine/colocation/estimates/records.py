@@ -21,7 +21,7 @@ from ....inputs.jsontext import parse_json
 from ....inputs.writing import open_output
 from ..errors import ColocationError
 
-__all__ = ["REGIONS", "Groups", "Records", "groups_of", "read_records", "write_records"]
+__all__ = ["REGIONS", "ProgressRates", "Records", "groups_of", "read_records", "write_records"]
 
 REGIONS = ("before", "during", "after", "warm")
 VERSION = 1
@@ -72,7 +72,7 @@ class Records:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class ProgressRates:
     """Progress rates of one job around n shutters, in time order, with K windows per region.
 
     :param rates: rate per region, shutter and window, mean over ranks, shape (3, n, K); NaN for the second region if
@@ -94,7 +94,7 @@ class Groups:
     region: float = 0.0032
     late: float = 0.0424
 
-    def only(self, kept: NDArray[np.bool_]) -> Groups:
+    def only(self, kept: NDArray[np.bool_]) -> ProgressRates:
         """Return some of the shutters.
 
         :param kept: whether each is kept, shape (n,).
@@ -108,7 +108,7 @@ class Groups:
         return mine
 
 
-def groups_of(records: Records, job: str) -> Groups:
+def groups_of(records: Records, job: str) -> ProgressRates:
     """Collect the windows of a job by shutter.
 
     A shutter begins with the first "before" window that follows a window of another region, so that no order of lines
@@ -118,7 +118,7 @@ def groups_of(records: Records, job: str) -> Groups:
     mine = np.flatnonzero((records.job == job) & (records.end > records.start) & np.isfinite(records.delta))
     mine = mine[np.argsort(records.start[mine], kind="stable")]
     if not len(mine):
-        return Groups(np.empty((3, 0, 1)))
+        return ProgressRates(np.empty((3, 0, 1)))
     region, rank = records.region[mine], records.rank[mine]
     begins = (region == 0) & np.r_[True, region[:-1] != 0]
     shutter = np.cumsum(begins) - 1
@@ -139,7 +139,7 @@ def groups_of(records: Records, job: str) -> Groups:
     np.add.at(progress, place, delta[usual])
     np.add.at(length, place, base[usual])
     late = ~usual & (2 * window > window[~usual].max(initial=0))  # the last half of the windows of the fourth region
-    warm, since = None, Groups.late
+    warm, since = None, ProgressRates.late
     if late.any():
         since = _since_stop(records.start[mine], records.end[mine], region, shutter, late)
         done, time = (np.bincount(shutter[late], one[late], shape[1]) for one in (delta, base))
@@ -158,7 +158,7 @@ def _since_stop(
     np.minimum.at(stop, shutter[region == 1], start[region == 1])
     since = ((start + end) / 2)[late] - stop[shutter[late]]
     since = since[np.isfinite(since)]
-    return float(np.median(since)) if len(since) else Groups.late
+    return float(np.median(since)) if len(since) else ProgressRates.late
 
 
 def _stopped(start: Reals, end: Reals, region: NDArray[np.int8], shutter: NDArray[np.int64]) -> float:
@@ -172,7 +172,7 @@ def _stopped(start: Reals, end: Reals, region: NDArray[np.int8], shutter: NDArra
     return float((awake[both] - asleep[both]).clip(min=0).sum() / (end.max() - start.min()))
 
 
-def _complete(progress: Reals, length: Reals, warm: Reals | None) -> Groups:
+def _complete(progress: Reals, length: Reals, warm: Reals | None) -> ProgressRates:
     """Return the shutters whose regions have as many windows as most "before" regions; "during" may be absent.
 
     :param progress: progress in each window, shape (3, n, K).
@@ -184,7 +184,7 @@ def _complete(progress: Reals, length: Reals, warm: Reals | None) -> Groups:
     counts = (length > 0).sum(axis=2)
     most = max(1, int(np.bincount(counts[0]).argmax()))
     whole = (counts[0] == most) & (counts[2] == most) & np.isin(counts[1], (0, most))
-    found = Groups(rates[:, :, :most], int((~whole).sum()), warm=warm)
+    found = ProgressRates(rates[:, :, :most], int((~whole).sum()), warm=warm)
     return found.only(whole)
 
 

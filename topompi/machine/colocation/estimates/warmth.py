@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .intervals import interval
-from .methods import LEAST, Terms
-from .records import Groups
+from .methods import LEAST, EstimateTerms
+from .records import ProgressRates
 
 __all__ = ["UNKNOWN", "Coldness", "coldness"]
 
@@ -44,7 +44,12 @@ UNKNOWN = Coldness(0.0, 0.0, 1.0)
 
 
 def coldness(
-    groups: Groups, terms_of: Callable[[Groups], Terms], steady: NDArray[np.bool_], seed: int, *, paired: bool = True
+    groups: ProgressRates,
+    terms_of: Callable[[ProgressRates], EstimateTerms],
+    steady: NDArray[np.bool_],
+    seed: int,
+    *,
+    paired: bool = True,
 ) -> Coldness:
     """Compare an estimate with that by the latest rates alone, of the same shutters, by a bootstrap over them.
 
@@ -59,7 +64,7 @@ def coldness(
     :param paired: whether the estimate weights phases by time; if not, late rates replace the usual ones in it.
     """
 
-    def rested(of: Groups, late: Reals) -> Terms:
+    def rested(of: ProgressRates, late: Reals) -> EstimateTerms:
         if paired:
             return _rested(of, late)
         rates = of.rates.copy()
@@ -75,7 +80,7 @@ def coldness(
     return min(found, key=lambda one: one.high - one.share, default=UNKNOWN)
 
 
-def _sources(groups: Groups, steady: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], Reals, float]]:
+def _sources(groups: ProgressRates, steady: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], Reals, float]]:
     """Return the sources of late rates: shutters, rates alone, seconds between the usual and the late windows."""
     during, found = groups.rates[1], []
     if groups.warm is not None and np.isfinite(groups.warm).sum() >= LEAST:
@@ -86,13 +91,13 @@ def _sources(groups: Groups, steady: NDArray[np.bool_]) -> list[tuple[NDArray[np
     return found
 
 
-def _rise(early: Terms, rested: Terms, gap: float, seed: int) -> Coldness:
+def _rise(early: EstimateTerms, rested: EstimateTerms, gap: float, seed: int) -> Coldness:
     at = len(early.rows) // 2
 
     def join(*means: Reals) -> Reals:
         return np.asarray(rested.join(*means[at:]) / early.join(*means[:at]))
 
-    both = Terms(np.concatenate((early.rows, rested.rows)), join, early.tails)
+    both = EstimateTerms(np.concatenate((early.rows, rested.rows)), join, early.tails)
     ratio = float(both.value(both.rows.sum(axis=1)))
     low, high = interval(both, seed)
     if not (math.isfinite(low) and math.isfinite(high) and ratio > 0):
@@ -103,7 +108,7 @@ def _rise(early: Terms, rested: Terms, gap: float, seed: int) -> Coldness:
     return Coldness(shrunk * rise, min(1.0, max(0.0, 1 - high)), min(1.0, max(0.0, further * (1 - low))))
 
 
-def _rested(groups: Groups, late: Reals) -> Terms:
+def _rested(groups: ProgressRates, late: Reals) -> EstimateTerms:
     """Terms of the estimate by late rates alone: ratios of each shutter, and a ratio of sums.
 
     Ratios are right if phases last longer than the time between early and late, sums if they are shorter. The weight of
@@ -120,4 +125,4 @@ def _rested(groups: Groups, late: Reals) -> Terms:
     def join(paired: Reals, beside: Reals, alone: Reals) -> Reals:
         return weight * np.where(np.isfinite(paired), paired, 0) + (1 - weight) * beside / alone
 
-    return Terms(rows, join)
+    return EstimateTerms(rows, join)

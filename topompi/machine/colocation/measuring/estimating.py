@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..speedups.matrix import Speedups
-from .plan import Pair, Rules, Run, missing_of
+from .plan import MeasuredRun, Pair, StoppingRules, missing_of
 
 __all__ = ["Forecast", "forecast", "ratios_of", "speedups_of", "spreads_of"]
 
@@ -31,7 +31,7 @@ class Forecast:
     seconds: float
 
 
-def ratios_of(runs: Sequence[Run]) -> dict[Cell, Reals]:
+def ratios_of(runs: Sequence[MeasuredRun]) -> dict[Cell, Reals]:
     """Return, by program and neighbour, the ratio of shared to solo time in each complete block.
 
     The time of a segment is the median of the runs in it.
@@ -54,7 +54,7 @@ def _drawn(ratios: Reals, rng: np.random.Generator) -> Reals:
     return np.asarray(np.median(rng.choice(ratios, (SAMPLES, len(ratios))), axis=1))
 
 
-def spreads_of(runs: Sequence[Run], seed: int = 0) -> dict[Pair, float]:
+def spreads_of(runs: Sequence[MeasuredRun], seed: int = 0) -> dict[Pair, float]:
     """Return half the length of the interval of 95 % of each pair's slow-downs, relative; the larger of both programs.
 
     A pair with one block has an infinite spread.
@@ -76,7 +76,7 @@ def _spread(ratios: Reals, seed: int) -> float:
     return float((high - low) / 2 / np.median(ratios))
 
 
-def speedups_of(names: Sequence[str], runs: Sequence[Run], seed: int = 0) -> Speedups:
+def speedups_of(names: Sequence[str], runs: Sequence[MeasuredRun], seed: int = 0) -> Speedups:
     """Return the matrix of speed-ups relative to each program beside a second copy of itself (compact mode).
 
     Both slow-downs of a ratio are relative to solo runs of the same minutes. The intervals are those of 95 % of a
@@ -107,7 +107,9 @@ def speedups_of(names: Sequence[str], runs: Sequence[Run], seed: int = 0) -> Spe
     return Speedups.of(names, ratio, compact=compact, alone=alone, low=low, high=high)
 
 
-def forecast(pairs: Sequence[Pair], runs: Sequence[Run], spread: Mapping[Pair, float], rules: Rules) -> Forecast:
+def forecast(
+    pairs: Sequence[Pair], runs: Sequence[MeasuredRun], spread: Mapping[Pair, float], rules: StoppingRules
+) -> Forecast:
     """Return the number of cells that are not good enough, and the seconds of the least number of further blocks.
 
     A program that has not run yet is taken to need the mean time of the others.

@@ -12,7 +12,7 @@ from ....inputs.appending import AppendedLines
 from ....inputs.files import read_text
 from ....inputs.jsontext import parse_json
 from ..errors import ColocationError
-from .plan import Program, Run
+from .plan import MeasuredProgram, MeasuredRun
 
 __all__ = ["Journal"]
 
@@ -35,8 +35,8 @@ class Journal:
     :raises ColocationError: if the file is no journal, is of other cores, or has another command for a program.
     """
 
-    def __init__(self, path: Path, programs: Sequence[Program], cores: Sequence[Sequence[int]]) -> None:
-        self.path, self.runs = path, list[Run]()
+    def __init__(self, path: Path, programs: Sequence[MeasuredProgram], cores: Sequence[Sequence[int]]) -> None:
+        self.path, self.runs = path, list[MeasuredRun]()
         head = {**HEADER, "cores": [list(one) for one in cores]}
         self._file = AppendedLines(path, _line(head), _MARK, lambda line: self._check(line, head), ColocationError)
         try:
@@ -45,7 +45,7 @@ class Journal:
             self._file.close()
             raise
 
-    def _begin(self, programs: Sequence[Program]) -> None:
+    def _begin(self, programs: Sequence[MeasuredProgram]) -> None:
         """Read the runs so far, and append the commands of programs that are new."""
         known = self._read()
         for one in programs:
@@ -58,7 +58,7 @@ class Journal:
                     "remove the journal to begin again"
                 )
 
-    def write(self, run: Run) -> None:
+    def write(self, run: MeasuredRun) -> None:
         """Append a run, and see it to the disk.
 
         :param run: the run.
@@ -92,7 +92,7 @@ class Journal:
     def _parsed(self, number: int, line: str) -> Any:
         return parse_json(line, str(self.path), ColocationError, line=number)
 
-    def _run(self, number: int, value: Any) -> Run:
+    def _run(self, number: int, value: Any) -> MeasuredRun:
         wanted = "a run: pair, block, program, neighbour, seconds"
         try:
             word, pair, block, program, beside, seconds = value
@@ -103,4 +103,4 @@ class Journal:
             good = False
         if not good:
             raise ColocationError(f"{self.path}:{number}: expecting {wanted}, got {str(value)[:60]}")
-        return Run((one, other), block, program, beside, float(seconds))
+        return MeasuredRun((one, other), block, program, beside, float(seconds))

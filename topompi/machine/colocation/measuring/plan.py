@@ -16,13 +16,23 @@ from typing import NamedTuple
 
 from ..errors import ColocationError
 
-__all__ = ["Pair", "Program", "Rules", "Run", "Segment", "missing_of", "next_segment", "pairs_of", "programs_of"]
+__all__ = [
+    "MeasuredProgram",
+    "MeasuredRun",
+    "Pair",
+    "Segment",
+    "StoppingRules",
+    "missing_of",
+    "next_segment",
+    "pairs_of",
+    "programs_of",
+]
 
 Pair = tuple[str, str]
 _LONGEST = 131_072  # letters of a command line, as long as the kernel lets one word of it be
 
 
-class Program(NamedTuple):
+class MeasuredProgram(NamedTuple):
     """A program to measure.
 
     :param name: its name in the matrix.
@@ -46,7 +56,7 @@ class Segment(NamedTuple):
     programs: tuple[str, ...]
 
 
-class Run(NamedTuple):
+class MeasuredRun(NamedTuple):
     """A completed run, during all of which the neighbour ran, if there is one.
 
     :param pair: the pair in whose block the run is.
@@ -64,7 +74,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rules:
+class StoppingRules:
     """The rules by which an estimate is good enough.
 
     :param least: least number of blocks per pair.
@@ -83,13 +93,13 @@ class Rules:
             raise ColocationError(f"within: expecting a positive share, got {self.within}")
 
 
-def programs_of(words: Sequence[str]) -> list[Program]:
+def programs_of(words: Sequence[str]) -> list[MeasuredProgram]:
     """Read programs from words ``COMMAND`` or ``NAME=COMMAND``; without a name, that of the executable is taken.
 
     :param words: the words; each is a whole command line with its arguments.
     :raises ColocationError: if a command is empty or unreadable, or a name is there twice.
     """
-    made: dict[str, Program] = {}
+    made: dict[str, MeasuredProgram] = {}
     for word in words:
         name, equals, line = word.partition("=")
         if not equals or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
@@ -105,7 +115,7 @@ def programs_of(words: Sequence[str]) -> list[Program]:
         name = name or PurePath(command[0]).name
         if name in made:
             raise ColocationError(f"program: expecting each name once, got {name!r} twice; name them NAME=COMMAND")
-        made[name] = Program(name, command)
+        made[name] = MeasuredProgram(name, command)
     return list(made.values())
 
 
@@ -128,7 +138,7 @@ def pairs_of(names: Sequence[str], only: Sequence[str] = ()) -> list[Pair]:
 
 
 def next_segment(
-    pairs: Sequence[Pair], runs: Sequence[Run], spread: Mapping[Pair, float], rules: Rules
+    pairs: Sequence[Pair], runs: Sequence[MeasuredRun], spread: Mapping[Pair, float], rules: StoppingRules
 ) -> Segment | None:
     """Choose the next segment, or return None if all pairs are good enough.
 
@@ -152,7 +162,7 @@ def next_segment(
     return missing[chosen][0]
 
 
-def missing_of(pair: Pair, runs: Sequence[Run]) -> list[Segment]:
+def missing_of(pair: Pair, runs: Sequence[MeasuredRun]) -> list[Segment]:
     """Return the segments that the pair's first incomplete block lacks, in their order.
 
     :param pair: the pair.
@@ -185,5 +195,5 @@ def _runs_in(part: Segment) -> set[tuple[str, str | None]]:
     return {(one, other), (other, one)}
 
 
-def _is_good(blocks: int, spread: float, rules: Rules) -> bool:
+def _is_good(blocks: int, spread: float, rules: StoppingRules) -> bool:
     return blocks >= rules.most or (blocks >= rules.least and spread <= rules.within)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import IO
 
 from ..errors import ColocationError
-from .plan import Program
+from .plan import MeasuredProgram
 
 __all__ = ["Guard", "RunError", "run_segment"]
 
@@ -79,7 +79,7 @@ class _Running:
     :param guard: the guard of its process group; None for none.
     """
 
-    def __init__(self, program: Program, cores: Sequence[int], guard: Guard | None) -> None:
+    def __init__(self, program: MeasuredProgram, cores: Sequence[int], guard: Guard | None) -> None:
         self.program, self._guard = program, guard
         self.began = time.monotonic()  # before the start: this process may wait for a core while the program runs
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by end()
@@ -131,7 +131,7 @@ class _Running:
 
 
 def run_segment(
-    programs: Sequence[Program],
+    programs: Sequence[MeasuredProgram],
     cores: Sequence[Sequence[int]],
     limit: float,
     record: Record,

@@ -8,7 +8,7 @@ from ....topology.inside import Inside
 from ....topology.inside.cpus import lowest, numbers_of
 from ..errors import ColocationError
 
-__all__ = ["MODES", "Core", "Node", "Places", "cores_of", "node_of", "place"]
+__all__ = ["MODES", "Core", "NodeCores", "RankCores", "cores_of", "node_of", "place"]
 
 # Mode -> the cores of a node that a job uses.
 MODES = {
@@ -34,7 +34,7 @@ class Core:
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeCores:
     """The cores of a node by package.
 
     :ivar packages: cores of each package, in the order of their CPUs.
@@ -43,7 +43,7 @@ class Node:
     packages: tuple[tuple[Core, ...], ...]
 
     @classmethod
-    def of(cls, *sizes: int) -> Node:
+    def of(cls, *sizes: int) -> NodeCores:
         """Return a node whose CPUs are numbered package by package.
 
         :param sizes: number of cores of each package.
@@ -62,7 +62,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Places:
+class RankCores:
     """The places of a job's ranks: rank r is on node r // k, on core r % k of k.
 
     :ivar mode: name of the mode.
@@ -91,7 +91,7 @@ class Places:
         return rank // len(self.cores), self.cores[rank % len(self.cores)]
 
 
-def node_of(inside: Inside) -> Node:
+def node_of(inside: Inside) -> NodeCores:
     """Return the cores of a node. A rank uses a core as a whole: its other hardware threads stay with it.
 
     Without known packages, all cores count as one package; without known cores, each CPU is one.
@@ -108,12 +108,12 @@ def node_of(inside: Inside) -> Node:
             raise ColocationError(f"{inside.source}: expecting core {lowest(core)} in a package, got it in none")
         of_package[home].append(lowest(core))
     filled = [sorted(cpus) for cpus in of_package if cpus]
-    return Node(
+    return NodeCores(
         tuple(tuple(Core(at, number, cpu) for number, cpu in enumerate(cpus)) for at, cpus in enumerate(filled))
     )
 
 
-def cores_of(node: Node, mode: str, second: bool = False) -> tuple[Core, ...]:
+def cores_of(node: NodeCores, mode: str, second: bool = False) -> tuple[Core, ...]:
     """Return the cores of a node that a job uses in a mode, package by package.
 
     Of a package with an odd number of cores, the first job gets the larger half in packages 0, 2, ... and the second
@@ -143,7 +143,7 @@ def cores_of(node: Node, mode: str, second: bool = False) -> tuple[Core, ...]:
     return tuple(made)
 
 
-def place(node: Node, mode: str, processes: int, second: bool = False) -> Places:
+def place(node: NodeCores, mode: str, processes: int, second: bool = False) -> RankCores:
     """Return the places of a job's ranks on nodes of one kind.
 
     :param node: cores of each node.
@@ -157,4 +157,4 @@ def place(node: Node, mode: str, processes: int, second: bool = False) -> Places
     cores = cores_of(node, mode, second)
     others = node.size - len(cores)
     idle = others if mode == "spread" else 0
-    return Places(mode, processes, cores, idle, others - idle)
+    return RankCores(mode, processes, cores, idle, others - idle)

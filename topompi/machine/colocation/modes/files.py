@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..errors import ColocationError
-from .cores import Places
+from .cores import RankCores
 
 __all__ = ["WRITERS", "write_places"]
 
 
-def write_places(places: Places, hosts: Sequence[str], form: str) -> str:
+def write_places(places: RankCores, hosts: Sequence[str], form: str) -> str:
     """Return the text that gives the ranks their places. It begins with the command that uses it.
 
     :param places: places of the ranks.
@@ -26,17 +26,17 @@ def write_places(places: Places, hosts: Sequence[str], form: str) -> str:
     return WRITERS[form](places, hosts[: places.nodes])
 
 
-def _counts(places: Places) -> list[int]:
+def _counts(places: RankCores) -> list[int]:
     """Return the number of ranks on each node."""
     k = len(places.cores)
     return [min(k, places.processes - k * node) for node in range(places.nodes)]
 
 
-def _cpus(places: Places) -> str:
+def _cpus(places: RankCores) -> str:
     return ",".join(str(core.cpu) for core in places.cores)
 
 
-def _openmpi(places: Places, hosts: Sequence[str]) -> str:
+def _openmpi(places: RankCores, hosts: Sequence[str]) -> str:
     """Return a rank file. PACKAGE:CORE counts both from 0, whatever numbers the system gives to CPUs."""
     listed = ",".join(f"{host}:{count}" for host, count in zip(hosts, _counts(places), strict=True))
     lines = [f"# mpirun -n {places.processes} --host {listed} --map-by rankfile:file=THIS_FILE PROGRAM"]
@@ -46,14 +46,14 @@ def _openmpi(places: Places, hosts: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _mpich(places: Places, hosts: Sequence[str]) -> str:
+def _mpich(places: RankCores, hosts: Sequence[str]) -> str:
     """Return a host file; the option binds the ranks of each node to the CPUs in this order."""
     lines = [f"# mpiexec -f THIS_FILE -n {places.processes} -bind-to user:{_cpus(places)} PROGRAM"]
     lines += [f"{host}:{count}" for host, count in zip(hosts, _counts(places), strict=True)]
     return "\n".join(lines) + "\n"
 
 
-def _slurm(places: Places, hosts: Sequence[str]) -> str:
+def _slurm(places: RankCores, hosts: Sequence[str]) -> str:
     """Return a command of Slurm; beside another job's step, both are steps of one allocation."""
     words = [
         f"srun --nodes={places.nodes} --ntasks={places.processes} --ntasks-per-node={len(places.cores)}",
@@ -65,4 +65,4 @@ def _slurm(places: Places, hosts: Sequence[str]) -> str:
     return " ".join([*words, "PROGRAM"]) + "\n"
 
 
-WRITERS: dict[str, Callable[[Places, Sequence[str]], str]] = {"openmpi": _openmpi, "mpich": _mpich, "slurm": _slurm}
+WRITERS: dict[str, Callable[[RankCores, Sequence[str]], str]] = {"openmpi": _openmpi, "mpich": _mpich, "slurm": _slurm}

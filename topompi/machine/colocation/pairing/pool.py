@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ColocationError
 from ..profiles.record import Profile
 from ..profiles.system import AXES, System, Tag
-from ..rules.labels import Character, character_of, labels
+from ..rules.labels import Labels, character_of, labels
 from ..speedups.bands import CLASSES
 from ..speedups.matrix import Speedups
 from .matching import MATCHERS, optimal
@@ -89,7 +89,7 @@ class Knowledge:
             raise ColocationError("expecting the bounds of a system for profiles, got none")
         return [self.system.tag(one) for one in found]
 
-    def characters(self, programs: Sequence[str]) -> list[Character]:
+    def characters(self, programs: Sequence[str]) -> list[Labels]:
         """Return the characters of some programs.
 
         :param programs: names of the programs.

@@ -13,7 +13,7 @@ from ..speedups.bands import classes, edges
 from ..speedups.matrix import Speedups
 from .model import TERMS, fit
 
-__all__ = ["LEAST", "Prediction", "choose_terms", "expected_accuracy", "left_out", "next_cells", "predict"]
+__all__ = ["LEAST", "PredictedCells", "choose_terms", "expected_accuracy", "left_out", "next_cells", "predict"]
 
 Reals = NDArray[np.float64]
 LEAST = 4  # known cells without which there is nothing to learn from
@@ -22,7 +22,7 @@ BATCH = 2_000_000  # cells of all masks fitted at once, for memory
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class PredictedCells:
     """Predicted speed-ups of all cells of a matrix, each as if it had not been measured if it was left out.
 
     :ivar speedup: median of the predicted speed-up, shape (n, n).
@@ -51,7 +51,7 @@ class Prediction:
         return best
 
 
-def predict(speedups: Speedups, *, level: float = 0.9, terms: int | None = None) -> Prediction:
+def predict(speedups: Speedups, *, level: float = 0.9, terms: int | None = None) -> PredictedCells:
     """Predict every cell of a matrix from its known cells.
 
     Intervals are conformal: each known cell is predicted without itself, and the errors in units of the predicted
@@ -69,13 +69,13 @@ def predict(speedups: Speedups, *, level: float = 0.9, terms: int | None = None)
     mean, error = found.mean[0], np.sqrt(found.variance[0])
     scores = _scores(logs, speedups.known, terms)
     factor = _factor(scores, level)
-    return Prediction(
+    return PredictedCells(
         np.exp(mean), np.exp(mean - factor * error), np.exp(mean + factor * error),
         _chances(mean, error, scores), error, terms, scores, level,
     )  # fmt: skip
 
 
-def left_out(speedups: Speedups, *, level: float = 0.9, terms: int | None = None) -> Prediction:
+def left_out(speedups: Speedups, *, level: float = 0.9, terms: int | None = None) -> PredictedCells:
     """Predict each known cell from all others; unknown cells are NaN.
 
     The number of terms is chosen without the cell: cross-validation runs without each tenth of the cells in turn, and
@@ -102,7 +102,7 @@ def left_out(speedups: Speedups, *, level: float = 0.9, terms: int | None = None
         others = np.sort(signed[mask])
         factor[row, column] = _factor(others, level)
         chance[row, column] = _chances(mean[row, column], error[row, column], others)
-    return Prediction(
+    return PredictedCells(
         np.exp(mean), np.exp(mean - factor * error), np.exp(mean + factor * error), chance, error,
         int(np.bincount(chosen[known]).argmax()), np.sort(signed[known]), level,
     )  # fmt: skip
@@ -131,7 +131,7 @@ def choose_terms(ratio: Reals, known: NDArray[np.bool_]) -> int:
     return TERMS[0]
 
 
-def next_cells(speedups: Speedups, prediction: Prediction, count: int) -> list[tuple[int, int]]:
+def next_cells(speedups: Speedups, prediction: PredictedCells, count: int) -> list[tuple[int, int]]:
     """Return the unknown cells to measure next, as rows and columns: those whose classes are least sure.
 
     A pair run gives the cells of both programs, so a cell's worth includes that of its mirror image.
@@ -146,7 +146,7 @@ def next_cells(speedups: Speedups, prediction: Prediction, count: int) -> list[t
     return [(int(at) // len(speedups), int(at) % len(speedups)) for at in order]
 
 
-def expected_accuracy(prediction: Prediction, cells: NDArray[np.bool_]) -> float:
+def expected_accuracy(prediction: PredictedCells, cells: NDArray[np.bool_]) -> float:
     """Return the share of some cells whose predicted class is right, as the chances of the classes say; NaN for none.
 
     :param prediction: the prediction.

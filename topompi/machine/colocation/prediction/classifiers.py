@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColocationError
-from .features import PROGRAMS, Pairs
+from .features import PROGRAMS, FeatureRows
 
 __all__ = ["LEAST_PAIRS", "MODELS", "Classifier", "search"]
 
@@ -24,7 +24,7 @@ LEAST_PAIRS = 15  # a class has five of them if there are three classes, one for
 FOLDS = 5
 
 
-class Model(NamedTuple):
+class ClassifierKind(NamedTuple):
     """A kind of classifier.
 
     :ivar words: its name in words.
@@ -44,28 +44,28 @@ class Model(NamedTuple):
 
 
 MODELS = {
-    "mlp": Model(
+    "mlp": ClassifierKind(
         "multi-layer perceptron", "neural_network.MLPClassifier", {"solver": "lbfgs", "max_iter": 150},
         {"hidden_layer_sizes": (8, 16), "alpha": (0.01, 1.0)}, scaled=True, seeded=True,
     ),
-    "gbm": Model(
+    "gbm": ClassifierKind(
         "gradient boosting", "ensemble.GradientBoostingClassifier", {},
         {"n_estimators": (20, 40), "max_depth": (2, 3)}, seeded=True,
     ),
-    "forest": Model(
+    "forest": ClassifierKind(
         "random forest", "ensemble.RandomForestClassifier", {"n_estimators": 30},
         {"max_depth": (None, 4), "min_samples_leaf": (1, 3)}, seeded=True,
     ),
-    "logistic": Model(
+    "logistic": ClassifierKind(
         "logistic regression", "linear_model.LogisticRegression", {"max_iter": 1000},
         {"C": (0.1, 1.0, 10.0), "class_weight": (None, "balanced")}, scaled=True,
     ),
-    "knn": Model(
+    "knn": ClassifierKind(
         "nearest neighbours", "neighbors.KNeighborsClassifier", {},
         {"n_neighbors": (3, 5, 9), "weights": ("uniform", "distance")}, scaled=True,
     ),
-    "bayes": Model("Gaussian naive Bayes", "naive_bayes.GaussianNB", {}, {"var_smoothing": (1e-9, 1e-3, 0.1)}),
-    "svm": Model(
+    "bayes": ClassifierKind("Gaussian naive Bayes", "naive_bayes.GaussianNB", {}, {"var_smoothing": (1e-9, 1e-3, 0.1)}),
+    "svm": ClassifierKind(
         "support vectors", "svm.SVC", {}, {"C": (1.0, 10.0, 100.0), "gamma": ("scale", 0.1)}, scaled=True
     ),
 }  # fmt: skip
@@ -87,7 +87,7 @@ class Classifier:
     model: str
     parameters: Mapping[str, float | str | None]
     seed: int
-    pairs: Pairs
+    pairs: FeatureRows
     fitted: Any
     accuracy: float
     seconds: float
@@ -103,7 +103,7 @@ class Classifier:
         return np.asarray(self.fitted.predict(x), np.int8)
 
 
-def search(model: str, pairs: Pairs, *, seed: int = 0) -> Classifier:
+def search(model: str, pairs: FeatureRows, *, seed: int = 0) -> Classifier:
     """Choose a model's parameters by cross-validation over five folds, and fit it to all rows.
 
     :param model: name of a model of ``MODELS``.
@@ -128,7 +128,7 @@ def search(model: str, pairs: Pairs, *, seed: int = 0) -> Classifier:
     )
 
 
-def _require(model: str, pairs: Pairs) -> None:
+def _require(model: str, pairs: FeatureRows) -> None:
     if model not in MODELS:
         raise ColocationError(f"model: expecting one of {', '.join(MODELS)}, got {model!r}")
     kinds = len(np.unique(pairs.label[pairs.measured]))
@@ -137,7 +137,7 @@ def _require(model: str, pairs: Pairs) -> None:
         raise ColocationError(f"{model}: expecting {wanted}, got {int(pairs.measured.sum())} of {kinds}")
 
 
-def _pipeline(model: str, pairs: Pairs, seed: int) -> Any:
+def _pipeline(model: str, pairs: FeatureRows, seed: int) -> Any:
     of = MODELS[model]
     steps, pipeline, preprocessing = [], _sklearn("pipeline"), _sklearn("preprocessing")
     if pairs.features == PROGRAMS:  # by the classes of a name's other pairs, never a row's own (cross-fitting)

@@ -12,18 +12,18 @@ from ..errors import ColocationError
 from ..profiles.record import METRICS
 from ..profiles.system import Tag
 from ..rules.kinds import Kind
-from ..rules.labels import Character
+from ..rules.labels import Labels
 from ..speedups.bands import UNKNOWN, classes
 from ..speedups.matrix import Speedups
 
-__all__ = ["PROGRAMS", "SETS", "Pairs", "joined", "pairs_of"]
+__all__ = ["PROGRAMS", "SETS", "FeatureRows", "joined", "pairs_of"]
 
 Reals = NDArray[np.float64]
 PROGRAMS = "programs"  # the set whose two columns are names: classifiers learn what each name's other pairs did
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class FeatureRows:
     """Rows for classifiers, one per program and neighbour.
 
     :ivar features: name of the set of features, of ``SETS``.
@@ -42,12 +42,12 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.label)
 
-    def only(self, rows: NDArray[np.bool_]) -> Pairs:
+    def only(self, rows: NDArray[np.bool_]) -> FeatureRows:
         """Return some of the rows.
 
         :param rows: mask of the rows to keep, shape (m,).
         """
-        return Pairs(self.features, self.x[rows], self.label[rows], self.program[rows], self.beside[rows])
+        return FeatureRows(self.features, self.x[rows], self.label[rows], self.program[rows], self.beside[rows])
 
     @property
     def measured(self) -> NDArray[np.bool_]:
@@ -55,8 +55,8 @@ class Pairs:
         return np.asarray(self.label != UNKNOWN)
 
 
-def _axes(*metrics: str) -> Callable[[Sequence[Tag], Sequence[Character]], Reals]:
-    def features(tags: Sequence[Tag], _: Sequence[Character]) -> Reals:
+def _axes(*metrics: str) -> Callable[[Sequence[Tag], Sequence[Labels]], Reals]:
+    def features(tags: Sequence[Tag], _: Sequence[Labels]) -> Reals:
         for tag in tags:
             tag.require(*metrics)
         return np.array([[getattr(tag, name) for name in metrics] for tag in tags], np.float64)
@@ -64,7 +64,7 @@ def _axes(*metrics: str) -> Callable[[Sequence[Tag], Sequence[Character]], Reals
     return features
 
 
-def _kinds(_: Sequence[Tag], characters: Sequence[Character]) -> Reals:
+def _kinds(_: Sequence[Tag], characters: Sequence[Labels]) -> Reals:
     """Return a column per kind, and the memory bandwidth of memory-bound programs, 0 for others."""
     kinds = list(Kind)
     made = np.zeros((len(characters), len(kinds) + 1))
@@ -76,7 +76,7 @@ def _kinds(_: Sequence[Tag], characters: Sequence[Character]) -> Reals:
 
 # Features of one program; a row has those of the program, then those of its neighbour. The published method has five
 # axes per program, and elsewhere eight features per pair without their names; then one axis of the cache is left out.
-SETS: dict[str, Callable[[Sequence[Tag], Sequence[Character]], NDArray[np.generic]]] = {
+SETS: dict[str, Callable[[Sequence[Tag], Sequence[Labels]], NDArray[np.generic]]] = {
     "axes": _axes(*METRICS),
     "no-hits": _axes(*(name for name in METRICS if name != "hits")),
     "no-misses": _axes(*(name for name in METRICS if name != "misses")),
@@ -85,7 +85,7 @@ SETS: dict[str, Callable[[Sequence[Tag], Sequence[Character]], NDArray[np.generi
 }
 
 
-def pairs_of(speedups: Speedups, features: str, tags: Sequence[Tag], characters: Sequence[Character]) -> Pairs:
+def pairs_of(speedups: Speedups, features: str, tags: Sequence[Tag], characters: Sequence[Labels]) -> FeatureRows:
     """Return a row per cell of a matrix, in the order of its rows.
 
     :param speedups: the matrix of n programs, some cells unknown.
@@ -99,14 +99,16 @@ def pairs_of(speedups: Speedups, features: str, tags: Sequence[Tag], characters:
     own, n = SETS[features](tags, characters), len(speedups)
     row, column = (at.ravel() for at in np.indices((n, n)))
     names = np.array(speedups.programs, dtype=object)
-    return Pairs(
+    return FeatureRows(
         features, np.hstack((own[row], own[column])), classes(speedups.ratio).ravel(), names[row], names[column]
     )  # fmt: skip
 
 
-def joined(first: Pairs, second: Pairs) -> Pairs:
+def joined(first: FeatureRows, second: FeatureRows) -> FeatureRows:
     """Return the rows of two tables with the same features."""
     if first.features != second.features:
         raise ColocationError(f"features: expecting {first.features} twice, got {second.features}")
     columns = ("x", "label", "program", "beside")
-    return Pairs(first.features, *(np.concatenate((getattr(first, one), getattr(second, one))) for one in columns))
+    return FeatureRows(
+        first.features, *(np.concatenate((getattr(first, one), getattr(second, one))) for one in columns)
+    )

@@ -16,7 +16,7 @@ from ....inputs.jsontext import parse_json
 from ....inputs.writing import write_text
 from ..errors import ColocationError
 from .record import METRICS, Profile
-from .system import System, Thresholds
+from .system import KindLimits, System
 
 __all__ = ["PROFILES", "SYSTEM", "read_profiles", "read_system", "write_profiles", "write_system"]
 
@@ -73,12 +73,12 @@ def read_system(path: str | os.PathLike[str]) -> System:
     content = _content(path, SYSTEM, "bounds of a system")
     try:
         limits = content.get("thresholds", {})
-        if not isinstance(limits, dict) or not vars(Thresholds()).keys() >= limits.keys():
-            known = ", ".join(vars(Thresholds()))
+        if not isinstance(limits, dict) or not vars(KindLimits()).keys() >= limits.keys():
+            known = ", ".join(vars(KindLimits()))
             raise ColocationError(f"thresholds: expecting an object with {known}, got {limits!r:.80}")
         bounds = {name: _number(content, name, "bounds") for name in METRICS if name != "mpi"}
         limits = {name: _number(limits, name, "thresholds") for name in limits}
-        return System(_word(content, "name", "system"), **bounds, thresholds=Thresholds(**limits))
+        return System(_word(content, "name", "system"), **bounds, thresholds=KindLimits(**limits))
     except ColocationError as error:
         raise ColocationError(f"{path}: {error}") from None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..errors import ColocationError
 
-__all__ = ["Report", "is_mpip", "read_mpip"]
+__all__ = ["MpipReport", "is_mpip", "read_mpip"]
 
 _SECTION = re.compile(r"@--- (.+?)\s*-*$")
 _AGGREGATE = re.compile(r"\s*(?:Aggregate|\*)\s+(\S+)\s+(\S+)\s+(\S+)\s*$")
@@ -19,7 +19,7 @@ _ASSIGNED = re.compile(r"@ MPI Task Assignment\s*:\s*(\d+)\s+(\S+)")
 
 
 @dataclass
-class Report:
+class MpipReport:
     """The content of a report.
 
     :ivar mpi: share of the run time in MPI calls, in [0, 1].
@@ -44,7 +44,7 @@ def is_mpip(text: str) -> bool:
     return re.search(r"^@(--- | mpiP)", text[:4096], re.MULTILINE) is not None
 
 
-def read_mpip(name: str, text: str) -> Report:
+def read_mpip(name: str, text: str) -> MpipReport:
     """Read a report of mpiP.
 
     The share of time in MPI is that of the aggregate line, and the shares of calls come from the section of all
@@ -54,7 +54,7 @@ def read_mpip(name: str, text: str) -> Report:
     :param text: content of the report.
     :raises ColocationError: if the aggregate line is missing or malformed, or a row of callsites is malformed.
     """
-    report, section = Report(), ""
+    report, section = MpipReport(), ""
     times: dict[str, float] = {}
     hosts: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -75,7 +75,7 @@ def read_mpip(name: str, text: str) -> Report:
     return report
 
 
-def _time_row(report: Report, line: str, where: str) -> None:
+def _time_row(report: MpipReport, line: str, where: str) -> None:
     if match := _AGGREGATE.match(line):
         application, in_mpi, percent = (_number(word, where) for word in match.groups())
         if not (0 <= percent <= 100 and 0 <= in_mpi <= application):

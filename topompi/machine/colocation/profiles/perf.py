@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ....inputs.jsontext import parse_json
 from ..errors import ColocationError
 
-__all__ = ["ASK", "EVENTS", "LINE", "OPERATIONS", "Counts", "is_perf", "metrics_of", "operations_of", "read_perf"]
+__all__ = ["ASK", "EVENTS", "LINE", "OPERATIONS", "EventCounts", "is_perf", "metrics_of", "operations_of", "read_perf"]
 
 LINE = 64  # bytes of a cache line
 FLOPS, LINES, REFERENCES, HITS, MISSES = "flops", "lines", "references", "hits", "misses"
@@ -89,7 +89,7 @@ Value = tuple[str, str, bool, int]  # event, count, whether it was counted a par
 
 
 @dataclass
-class Counts:
+class EventCounts:
     """Counts of events, summed over ranks.
 
     :ivar events: count of each event, by its name; NaN if one rank could not count it.
@@ -118,13 +118,13 @@ def is_perf(text: str) -> bool:
     )
 
 
-def read_perf(texts: Iterable[tuple[str, str]]) -> Counts:
+def read_perf(texts: Iterable[tuple[str, str]]) -> EventCounts:
     """Return the counts in outputs of ``perf stat`` or LIKWID; a text may contain those of several ranks.
 
     :param texts: name, for error messages, and content of each output.
     :raises ColocationError: if a text has no counts.
     """
-    counts = Counts()
+    counts = EventCounts()
     for name, text in texts:
         before = dict(counts.events), counts.seconds
         lines = text.splitlines()
@@ -182,7 +182,7 @@ def _likwid(name: str, lines: list[str]) -> Iterator[Value]:
                 yield "seconds", value, False, number
 
 
-def metrics_of(counts: Counts, nodes: int, seconds: float, events: Mapping[str, str] = EVENTS) -> dict[str, float]:
+def metrics_of(counts: EventCounts, nodes: int, seconds: float, events: Mapping[str, str] = EVENTS) -> dict[str, float]:
     """Return the metrics of a profile per node and second: ``flops``, ``memory``, ``hits``, ``misses``.
 
     A metric is absent if no event of it was counted, and if one of its events could not be counted.
@@ -214,7 +214,7 @@ def metrics_of(counts: Counts, nodes: int, seconds: float, events: Mapping[str, 
     return found
 
 
-def operations_of(counts: Counts, nodes: int, seconds: float) -> float:
+def operations_of(counts: EventCounts, nodes: int, seconds: float) -> float:
     """Return floating-point operations per node and second: packed instructions count by their width, AVX's, too.
 
     ``flops`` of `metrics_of` counts instructions, as its source does. NaN if no event of ``OPERATIONS`` was counted, or
@@ -230,7 +230,7 @@ def operations_of(counts: Counts, nodes: int, seconds: float) -> float:
     return sum(found) / (nodes * seconds) if found else math.nan
 
 
-def _add(counts: Counts, event: str, value: str, partly: bool, where: str) -> None:
+def _add(counts: EventCounts, event: str, value: str, partly: bool, where: str) -> None:
     unit = _TIMES.get(_plain(event))
     if unit is not None:
         if unit and value[0] != "<":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..errors import ColocationError
 from .record import METRICS, Profile
 
-__all__ = ["AXES", "System", "Tag", "Thresholds"]
+__all__ = ["AXES", "KindLimits", "System", "Tag"]
 
 # Names of a spider plot's axes, in the order of ``METRICS``.
 AXES = ("FLOPS", "memory", "MPI time", "LLC hits", "LLC misses")
@@ -17,7 +17,7 @@ _ABOVE = 1.05  # bound of FLOPS over the largest observed value; the source says
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class KindLimits:
     """Limits between the kinds of programs, on normalised axes. The published rules name none: these are ours.
 
     :ivar communication: least MPI time of a compute-bound program with considerable communication.
@@ -97,7 +97,7 @@ class System:
     hits: float
     misses: float
     mpi: float = 1.0
-    thresholds: Thresholds = field(default_factory=Thresholds)
+    thresholds: KindLimits = field(default_factory=KindLimits)
 
     def __post_init__(self) -> None:
         for name in METRICS:
@@ -106,7 +106,7 @@ class System:
 
     @classmethod
     def observed(
-        cls, name: str, profiles: Iterable[Profile], memory: float, thresholds: Thresholds | None = None
+        cls, name: str, profiles: Iterable[Profile], memory: float, thresholds: KindLimits | None = None
     ) -> System:
         """Return bounds that contain some profiles: 1.05 times the most FLOPS, and the most hits and misses.
 
@@ -123,7 +123,7 @@ class System:
                 raise ColocationError(f"{name}: {key}: expecting a profile with a positive value, got none")
         return cls(
             name, _ABOVE * most["flops"], memory or most["memory"], most["hits"], most["misses"],
-            thresholds=thresholds or Thresholds(),
+            thresholds=thresholds or KindLimits(),
         )  # fmt: skip
 
     def tag(self, profile: Profile) -> Tag:

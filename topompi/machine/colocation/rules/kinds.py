@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from ..profiles.system import Tag, Thresholds
+from ..profiles.system import KindLimits, Tag
 
 __all__ = ["WAITING", "Kind", "kind_of"]
 
@@ -40,7 +40,7 @@ _WORDS = {
 }
 
 
-def kind_of(tag: Tag, thresholds: Thresholds) -> Kind:
+def kind_of(tag: Tag, thresholds: KindLimits) -> Kind:
     """Return the kind of a program: its largest axis of FLOPS, memory and MPI time, divided by a second axis.
 
     Communication is tested before memory, because LU and BT differ in communication only.

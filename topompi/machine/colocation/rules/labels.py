@@ -19,7 +19,7 @@ from ..profiles.system import System
 from ..speedups.bands import BAD, GOOD, STATIONARY
 from .kinds import Kind, kind_of
 
-__all__ = ["Character", "character_of", "label", "labels"]
+__all__ = ["Labels", "character_of", "label", "labels"]
 
 _ALWAYS = {Kind.C_HEAVY: STATIONARY, Kind.X_IDLE: STATIONARY, Kind.X_USEFUL: GOOD}
 # Label beside each kind of neighbour: the exceptions, and the label beside all other kinds.
@@ -31,7 +31,7 @@ _BESIDE = {
 
 
 @dataclass(frozen=True)
-class Character:
+class Labels:
     """The properties of a program by which the rules decide.
 
     :ivar program: name of the program.
@@ -44,7 +44,7 @@ class Character:
     memory: float = math.nan
 
 
-def character_of(profile: Profile, system: System) -> Character:
+def character_of(profile: Profile, system: System) -> Labels:
     """Return the character of a program: its kind as its profile has it or implies it, and its bandwidth.
 
     :param profile: the profile.
@@ -62,8 +62,8 @@ def character_of(profile: Profile, system: System) -> Character:
             raise ColocationError(
                 f"{profile.program}: kind: expecting {implied.value}, as its metrics imply, got {given.value}"
             )
-        return Character(profile.program, given, tag.memory)
-    return Character(profile.program, kind_of(tag, system.thresholds), tag.memory)
+        return Labels(profile.program, given, tag.memory)
+    return Labels(profile.program, kind_of(tag, system.thresholds), tag.memory)
 
 
 def _kind(profile: Profile) -> Kind:
@@ -74,7 +74,7 @@ def _kind(profile: Profile) -> Kind:
         raise ColocationError(f"{profile.program}: kind: expecting one of {known}, got {profile.kind!r}") from None
 
 
-def label(one: Character, beside: Character) -> int:
+def label(one: Labels, beside: Labels) -> int:
     """Return the label of a program beside a neighbour, as its index in ``bands.CLASSES``.
 
     Of two memory-bound programs, the one that uses more bandwidth gains and the other loses.
@@ -98,7 +98,7 @@ def label(one: Character, beside: Character) -> int:
     return STATIONARY + (one.memory > beside.memory) - (one.memory < beside.memory)
 
 
-def labels(characters: Sequence[Character]) -> NDArray[np.int8]:
+def labels(characters: Sequence[Labels]) -> NDArray[np.int8]:
     """Return the labels of all programs (rows) beside all programs (columns), shape (n, n).
 
     :param characters: the n programs.

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ....mapping import CommunicationGraph
-from .kernel import Kernel, Messages, Phase
+from .kernel import Burst, Kernel, Phase
 
 __all__ = ["Halo", "Stencil", "Stencil3D", "Stencil4D"]
 
@@ -25,7 +25,7 @@ class Halo(Kernel):
         """Return one exchange of halos."""
         return (self.halo(nbytes),)
 
-    def halo(self, nbytes: int) -> Messages:
+    def halo(self, nbytes: int) -> Burst:
         """Return messages to all neighbours; the tag is twice the dimension, plus 1 for the neighbour above."""
         extents, unit = np.array(self.grid), np.eye(len(self.grid), dtype=np.int64)
         steps = np.stack([-unit, unit], axis=1).reshape(-1, len(extents))
@@ -35,7 +35,7 @@ class Halo(Kernel):
         source, tag = np.nonzero(inside)
         target = np.ravel_multi_index(tuple(reached[source, tag].T), self.grid, mode="wrap")
         faces = np.array(self.faces or (1,) * len(extents), dtype=np.int64)
-        return Messages(source, target.astype(np.int64), nbytes * faces[tag // 2], tag)
+        return Burst(source, target.astype(np.int64), nbytes * faces[tag // 2], tag)
 
     @cached_property
     def graph(self) -> CommunicationGraph:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from ....errors import BenchmarkError
 from ....mapping import CommunicationGraph
 
-__all__ = ["Alltoalls", "Kernel", "Messages", "Phase", "Sums", "pairs_within"]
+__all__ = ["Alltoalls", "Burst", "Kernel", "Phase", "Sums", "pairs_within"]
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Messages:
+class Burst:
     """Messages that are all sent at the same time, as columns of shape (messages,).
 
     :param source: sending ranks.
@@ -72,7 +72,7 @@ class Sums:
         return 2 * self.nbytes
 
 
-Phase = Messages | Alltoalls | Sums
+Phase = Burst | Alltoalls | Sums
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,9 @@ class Kernel(ABC):
         return sum(phase.footprint() for phase in self.phases(nbytes))
 
 
-def _pairs(phase: Messages | Alltoalls) -> Integers:
+def _pairs(phase: Burst | Alltoalls) -> Integers:
     """Return source, target and bytes of each message of a phase, shape (3, messages)."""
-    if isinstance(phase, Messages):
+    if isinstance(phase, Burst):
         return np.stack((phase.source, phase.target, phase.nbytes))
     source, target = pairs_within(phase.groups)
     return np.stack((source, target, np.full(len(source), phase.nbytes)))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InterferenceError
-from .kernel import Kernel, Messages, Phase
-from .transposes import Alltoall
+from .kernel import Burst, Kernel, Phase
+from .transposes import AlltoallKernel
 
 __all__ = ["BT", "CG", "COMPUTE", "FT", "MG"]
 
@@ -35,7 +35,7 @@ class _Benchmark(Kernel):
         return COMPUTE[self.name] * TASKS / self.ranks
 
 
-class FT(_Benchmark, Alltoall):
+class FT(_Benchmark, AlltoallKernel):
     """FT: a transpose of complex numbers, in which each rank sends the same to every other rank."""
 
     name = "ft"
@@ -149,7 +149,7 @@ class MG(_Benchmark):
         """Return an exchange per axis, level and pass; a level has a quarter of the bytes of the next finer one."""
         faces, levels = self._faces, min(self._edges).bit_length() - 1
         every, place = np.arange(self.ranks), np.unravel_index(np.arange(self.ranks), self.grid)
-        of_level: list[list[Messages]] = []
+        of_level: list[list[Burst]] = []
         for level in range(levels):
             exchanges = []
             for axis, face in enumerate(faces):
@@ -171,7 +171,7 @@ def _side(name: str, ranks: int) -> int:
     return side
 
 
-def _messages(pairs: list[tuple[Integers, Integers]], nbytes: int) -> Messages:
+def _messages(pairs: list[tuple[Integers, Integers]], nbytes: int) -> Burst:
     """Make messages of one size that are sent at once, without messages to oneself.
 
     :param pairs: senders and receivers; the messages of a pair have its number as their tag.
@@ -181,4 +181,4 @@ def _messages(pairs: list[tuple[Integers, Integers]], nbytes: int) -> Messages:
     tag = np.repeat(np.arange(len(pairs)), [len(pair[0]) for pair in pairs])
     apart = source != target
     count = int(apart.sum())
-    return Messages(source[apart], target[apart], np.full(count, nbytes), tag[apart])
+    return Burst(source[apart], target[apart], np.full(count, nbytes), tag[apart])

@@ -11,7 +11,7 @@ from ....netsim import COMPUTE, RECEIVE, SEND, Program
 from ..errors import InterferenceError
 from ..traces.collectives import ALGORITHMS, messages_between
 from ..traces.operations import Trace
-from .kernel import Alltoalls, Kernel, Messages, Phase
+from .kernel import Alltoalls, Burst, Kernel, Phase
 
 __all__ = ["trace_of"]
 
@@ -57,7 +57,7 @@ def trace_of(kernel: Kernel, nbytes: int, *, iterations: int = 1, burst: float =
 
 
 def _columns(phase: Phase, ranks: int) -> Columns:
-    if isinstance(phase, Messages):
+    if isinstance(phase, Burst):
         return np.zeros_like(phase.source), phase.source, phase.target, phase.nbytes.astype(np.float64)
     if isinstance(phase, Alltoalls):
         count, members = phase.groups.shape

@@ -12,12 +12,12 @@ from .halo import Stencil, Stencil3D, Stencil4D
 from .kernel import Kernel
 from .nas import BT, CG, FT, MG
 from .pcg import PCG
-from .transposes import FFT3D, P3DFFT, Alltoall, Transposes
+from .transposes import FFT3D, P3DFFT, AlltoallKernel, Transposes
 
 __all__ = ["KERNELS", "balanced", "make_kernel"]
 
 KERNELS: dict[str, type[Kernel]] = {
-    kind.name: kind for kind in (Stencil3D, Stencil4D, FFT3D, P3DFFT, PCG, FT, CG, BT, MG, Alltoall, Stencil)
+    kind.name: kind for kind in (Stencil3D, Stencil4D, FFT3D, P3DFFT, PCG, FT, CG, BT, MG, AlltoallKernel, Stencil)
 }
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from .kernel import Alltoalls, Kernel, Phase
 
-__all__ = ["FFT3D", "P3DFFT", "Alltoall", "Transposes"]
+__all__ = ["FFT3D", "P3DFFT", "AlltoallKernel", "Transposes"]
 
 
-class Alltoall(Kernel):
+class AlltoallKernel(Kernel):
     """An alltoall of all ranks."""
 
     name, message = "alltoall", "bytes that a rank has for one other"

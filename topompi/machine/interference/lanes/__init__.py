@@ -6,13 +6,13 @@ it for OpenSM and read it back.
 """
 
 from .choice import Lanes, by_classes, by_rules
-from .search import Found, assignments, search, weightings
-from .trials import Shared, Trials
+from .search import FoundLanes, assignments, search, weightings
+from .trials import SharedTimes, Trials
 
 __all__ = [
-    "Found",
+    "FoundLanes",
     "Lanes",
-    "Shared",
+    "SharedTimes",
     "Trials",
     "assignments",
     "by_classes",

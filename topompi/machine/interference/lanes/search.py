@@ -11,11 +11,11 @@ import numpy as np
 
 from .choice import Lanes
 
-__all__ = ["Found", "assignments", "search", "weightings"]
+__all__ = ["FoundLanes", "assignments", "search", "weightings"]
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundLanes:
     """The result of a search.
 
     :param lanes: the choice with the least cost; of equal ones that with fewest lanes, then the first.
@@ -64,7 +64,7 @@ def search(
     limit: int = 200,
     seed: int = 0,
     told: Callable[[int, float], None] = lambda tried, least: None,
-) -> Found:
+) -> FoundLanes:
     """Find the choice of lanes with the least cost.
 
     If there are at most ``limit`` choices, all are tried. Otherwise a walk goes from a choice to a better one that
@@ -99,7 +99,7 @@ def search(
     else:
         _walk(price, start.canonical, jobs, lanes, sorted(set(values)), limit, np.random.default_rng(seed))
     best = min(costs, key=lambda one: (costs[one], len(one.weights)))
-    return Found(best, costs[best], len(costs), complete)
+    return FoundLanes(best, costs[best], len(costs), complete)
 
 
 def _every(jobs: int, lanes: int, values: Sequence[int]) -> Iterator[Lanes]:

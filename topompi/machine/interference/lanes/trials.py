@@ -15,13 +15,13 @@ from ..errors import InterferenceError
 from ..network import SharedNetwork
 from .choice import Lanes
 
-__all__ = ["Shared", "Trials"]
+__all__ = ["SharedTimes", "Trials"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class SharedTimes:
     """The times of jobs beside each other, and the activity of the lanes until all jobs had run once.
 
     Times and activities are means over draws of the times at which the jobs begin.
@@ -67,7 +67,7 @@ class Trials:
             raise InterferenceError(f"lanes: expecting a network of packets with one lane, and jobs, got {got}")
         self._network, self._programs = network, [replace(one, lane=0, repeat=ONCE) for one in programs]
         self._draws, self._seed = draws, seed
-        self._found: dict[Lanes, Shared] = {}
+        self._found: dict[Lanes, SharedTimes] = {}
 
     @cached_property
     def alone(self) -> Floats:
@@ -83,7 +83,7 @@ class Trials:
             return np.zeros((1, shape[1]))
         return np.random.default_rng(self._seed).uniform(0.0, float(self.alone.min()), shape)
 
-    def run(self, lanes: Lanes) -> Shared:
+    def run(self, lanes: Lanes) -> SharedTimes:
         """The times of all jobs on chosen lanes; a job that ends begins again until all have run once.
 
         :param lanes: lane of each job, and the weights.
@@ -93,7 +93,7 @@ class Trials:
             runs = [self._run(lanes, self._programs, delay) for delay in self.delays]
             waits, nbytes = (np.mean([getattr(one, name) for one in runs], axis=0) for name in ("waits", "nbytes"))
             times = np.concatenate([one.draws for one in runs])
-            self._found[lanes] = Shared(times, float(np.mean([one.end for one in runs])), waits, nbytes)
+            self._found[lanes] = SharedTimes(times, float(np.mean([one.end for one in runs])), waits, nbytes)
         return self._found[lanes]
 
     def contention(self, lanes: Lanes) -> Floats:
@@ -112,7 +112,7 @@ class Trials:
         totals = self.run(lanes).draws.sum(axis=1)
         return float(totals.std(ddof=1)) if len(totals) > 1 else float("nan")
 
-    def _run(self, lanes: Lanes, programs: Sequence[Program], delays: Floats) -> Shared:
+    def _run(self, lanes: Lanes, programs: Sequence[Program], delays: Floats) -> SharedTimes:
         network = self._network
         settings = lanes.settings(network.settings)
         session = PacketSession(network.tables, hosts=network.hosts, settings=settings, circles=network.circles)
@@ -126,4 +126,6 @@ class Trials:
             left -= set(session.advance())
         result = session.result()
         seconds = np.array([[session.runs(handle).seconds[0] for handle in handles]])
-        return Shared(seconds, session.now, result.lane_waits.sum(axis=0), result.lane_bytes.sum(axis=0).astype(float))
+        return SharedTimes(
+            seconds, session.now, result.lane_waits.sum(axis=0), result.lane_bytes.sum(axis=0).astype(float)
+        )

@@ -17,7 +17,7 @@ from ....views.picture.shared import BusyLink, shared_scene
 from ...jobs import Cluster
 from ..network import SharedNetwork
 from ..placement import nodes_of
-from ..replay import Outcome
+from ..replay import ReplayTimes
 
 __all__ = ["busy_shares", "scene"]
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 MOST_PAIRS = 8  # pairs of jobs that are named below the picture
 
 
-def busy_shares(network: SharedNetwork, programs: Sequence[Program], outcome: Outcome) -> Floats:
+def busy_shares(network: SharedNetwork, programs: Sequence[Program], outcome: ReplayTimes) -> Floats:
     """The share of the time in which each job keeps each link busy beside the others, shape (jobs, links).
 
     :param network: the network.
@@ -41,7 +41,7 @@ def scene(
     cluster: Cluster,
     network: SharedNetwork,
     programs: Sequence[Program],
-    outcome: Outcome,
+    outcome: ReplayTimes,
     pairs: Sequence[dict[str, object]],
     title: str,
 ) -> Scene:

@@ -12,7 +12,7 @@ from ....inputs.figures import OTHERS, SERIES, save_figure, span_name
 from ....netsim import Program
 from ....views.picture.shared import job_colours
 from ..network import SharedNetwork
-from ..replay import Outcome
+from ..replay import ReplayTimes
 from ..timeline import busiest_shared_link, link_rates
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["draw"]
 STEPS, LOOKS = 200, 10  # steps of the lower panel, and moments of each whose mean it shows
 
 
-def draw(network: SharedNetwork, programs: Sequence[Program], outcome: Outcome, path: Path, title: str) -> None:
+def draw(network: SharedNetwork, programs: Sequence[Program], outcome: ReplayTimes, path: Path, title: str) -> None:
     """Draw each job's runs beside the others over time, with its time alone, and who sends on the busiest shared link.
 
     :param network: the network.
@@ -54,7 +54,7 @@ def draw(network: SharedNetwork, programs: Sequence[Program], outcome: Outcome, 
     save_figure(figure, path)
 
 
-def _runs(axes: Axes, outcome: Outcome, colours: Sequence[str], end: float) -> None:
+def _runs(axes: Axes, outcome: ReplayTimes, colours: Sequence[str], end: float) -> None:
     """A row per job: a bar per run, a mark where the first run would have ended alone, and the two times in words.
 
     :param axes: axes of matplotlib, with milliseconds across.

@@ -14,7 +14,7 @@ from ..errors import InterferenceError
 from .collectives import ALGORITHMS, MessageCount
 from .matching import ANY, program_of
 from .operations import Trace, columns_of
-from .simgridcalls import BYTE, COLLECTIVES, DOUBLE, Collectives, Rank, WrongActionError, number_of, whole_of
+from .simgridcalls import BYTE, COLLECTIVES, DOUBLE, CollectiveCalls, Rank, WrongActionError, number_of, whole_of
 
 __all__ = ["FLOPS", "read_simgrid", "recognise"]
 
@@ -91,7 +91,7 @@ def _files(path: Path) -> Iterator[InputFile]:
                 yield from open_inputs(there, InterferenceError, WANTED)
 
 
-class _Reader(Collectives):
+class _Reader(CollectiveCalls):
     """Actions of all ranks as operations.
 
     :param name: name of the trace.

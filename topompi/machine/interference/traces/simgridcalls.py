@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from .collectives import ALL_TO_EACH, MessageCount, add_collective, add_exchange
 from .operations import Operations
 
-__all__ = ["BYTE", "COLLECTIVES", "DOUBLE", "Collectives", "Rank", "WrongActionError", "number_of", "whole_of"]
+__all__ = ["BYTE", "COLLECTIVES", "DOUBLE", "CollectiveCalls", "Rank", "WrongActionError", "number_of", "whole_of"]
 
 # Bytes of MPI's basic datatypes by SimGrid's number, as version 3.32 writes them.
 TYPES = dict(
@@ -43,7 +43,7 @@ class WrongActionError(ValueError):
     """A wrong action; the message lacks the place."""
 
 
-class Collectives:
+class CollectiveCalls:
     """The conversion of collective calls.
 
     :ivar name: name of the trace.
@@ -174,18 +174,18 @@ class Collectives:
         return TYPES[kind]
 
 
-COLLECTIVES: dict[str, Callable[[Collectives, Rank, str, list[str], int], None]] = {
-    "barrier": Collectives._barrier,
-    "bcast": Collectives._bcast,
-    "reduce": Collectives._reduce,
-    **dict.fromkeys(("allreduce", "scan", "exscan"), Collectives._vector),
-    **dict.fromkeys(("alltoall", "allgather"), Collectives._block),
-    **dict.fromkeys(("gather", "scatter"), Collectives._rooted),
-    "reducescatter": Collectives._reduce_scatter,
-    "alltoallv": Collectives._alltoallv,
-    "allgatherv": Collectives._allgatherv,
-    "gatherv": Collectives._gatherv,
-    "scatterv": Collectives._scatterv,
+COLLECTIVES: dict[str, Callable[[CollectiveCalls, Rank, str, list[str], int], None]] = {
+    "barrier": CollectiveCalls._barrier,
+    "bcast": CollectiveCalls._bcast,
+    "reduce": CollectiveCalls._reduce,
+    **dict.fromkeys(("allreduce", "scan", "exscan"), CollectiveCalls._vector),
+    **dict.fromkeys(("alltoall", "allgather"), CollectiveCalls._block),
+    **dict.fromkeys(("gather", "scatter"), CollectiveCalls._rooted),
+    "reducescatter": CollectiveCalls._reduce_scatter,
+    "alltoallv": CollectiveCalls._alltoallv,
+    "allgatherv": CollectiveCalls._allgatherv,
+    "gatherv": CollectiveCalls._gatherv,
+    "scatterv": CollectiveCalls._scatterv,
 }
 
 

@@ -17,7 +17,7 @@ from ..cluster import Cluster
 from ..errors import AllocationError
 from .occupancy import Allocator, Job, Occupancy, Placement
 
-__all__ = ["RULES", "Blocks"]
+__all__ = ["RULES", "BlockAllocator"]
 
 RULES = "abcdef"
 NO_LEAF = -1
@@ -70,7 +70,7 @@ class _Blocks(Occupancy):
         return int(small[0]) - 1 if len(small) else last, int(big[-1]) + 1 if len(big) else 0
 
 
-class Blocks(Allocator):
+class BlockAllocator(Allocator):
     """The allocation policy of virtual network blocks.
 
     :param off: letters of the rules that are switched off. a: big jobs use only leaves before the first leaf with a

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster import Cluster
-from .link_occupancy import LeafRoutes, LinkOccupancy
+from .link_occupancy import LinkOccupancy, RoutesOfLinks
 from .oblivious import _tightest
 from .occupancy import Allocator, Job, Occupancy, Placement
 
@@ -27,7 +27,7 @@ class Exact(Allocator):
 
     def state(self, cluster: Cluster) -> Occupancy:
         """Return the state of the cluster without jobs. Cost: leaves x nodes x (longest route) numbers."""
-        return LinkOccupancy(cluster.derived(LeafRoutes))
+        return LinkOccupancy(cluster.derived(RoutesOfLinks))
 
     def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Return nodes of one leaf, else those that the search finds; it runs once per state and size of job."""

@@ -12,13 +12,13 @@ from .free_leaves import FreeLeaves
 from .leaf_bits import LeafBits, Words, unpack
 from .occupancy import Job, Occupancy, Placement
 
-__all__ = ["LeafRoutes", "LinkOccupancy"]
+__all__ = ["LinkOccupancy", "RoutesOfLinks"]
 
 Indices = NDArray[np.integer]
 Mask = NDArray[np.bool_]
 
 
-class LeafRoutes:
+class RoutesOfLinks:
     """An index from each link to the routes from leaves to nodes over it.
 
     A set of routes is an array of words, shape (leaves, words), in which a bit stands for the route to its node.
@@ -56,7 +56,7 @@ class LinkOccupancy(Occupancy):
     :param routes: the cluster's routes from leaves to nodes.
     """
 
-    def __init__(self, routes: LeafRoutes) -> None:
+    def __init__(self, routes: RoutesOfLinks) -> None:
         super().__init__(routes.cluster)
         self.routes = routes
         self.used = np.zeros(routes.cluster.links.num_links, dtype=np.int32)

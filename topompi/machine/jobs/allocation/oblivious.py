@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from .occupancy import Allocator, Job, Occupancy, Placement
 
-__all__ = ["BestFit", "Contiguous", "Counts", "First"]
+__all__ = ["BestFit", "Contiguous", "CountingAllocator", "First"]
 
 
 class _ByCount(Allocator):
@@ -25,7 +25,7 @@ class _ByCount(Allocator):
         raise NotImplementedError
 
 
-class Counts(_ByCount):
+class CountingAllocator(_ByCount):
     """An allocator that counts free nodes and does not determine which ones a job gets."""
 
     name = "counts"

@@ -9,31 +9,31 @@ from ..cluster import Cluster
 from ..errors import AllocationError
 from ..named import imported_late, made_by
 from .apart import Apart
-from .blocks import Blocks
+from .blocks import BlockAllocator
 from .disjoint import Disjoint, Exact
 from .exclusive import Exclusive, LeafExclusive
 from .isolated import Isolated
-from .oblivious import BestFit, Contiguous, Counts, First
+from .oblivious import BestFit, Contiguous, CountingAllocator, First
 from .occupancy import Allocator
-from .shared import Shared
+from .shared import SharingAllocator
 
 __all__ = ["ALLOCATORS", "MADE_FROM", "find_allocator", "within_parts"]
 
 ALLOCATORS: dict[str, Callable[[], Allocator]] = {
     one.name: one
     for one in (
-        Counts,
+        CountingAllocator,
         First,
         Contiguous,
         BestFit,
         Apart,
         Exclusive,
-        Blocks,
+        BlockAllocator,
         Isolated,
         LeafExclusive,
         Disjoint,
         Exact,
-        Shared,
+        SharingAllocator,
     )
 }
 
@@ -57,7 +57,7 @@ def find_allocator(name: str | Allocator) -> Allocator:
     if isinstance(name, Allocator):
         return name
     if name.startswith("blocks-"):
-        return Blocks(off=name.removeprefix("blocks-"))
+        return BlockAllocator(off=name.removeprefix("blocks-"))
     if name in ALLOCATORS:
         return ALLOCATORS[name]()
     kind, _, word = name.partition(":")

@@ -11,12 +11,12 @@ from .oblivious import _tightest
 from .occupancy import Allocator, Job, Occupancy, Placement
 from .slots import SlotOccupancy
 
-__all__ = ["Shared"]
+__all__ = ["SharingAllocator"]
 
 Indices = NDArray[np.integer]
 
 
-class Shared(Allocator):
+class SharingAllocator(Allocator):
     """An allocator that gives slots of shared nodes to the jobs that allow it, and whole nodes to the other jobs.
 
     A job that shares gets all of its slots on the shared node with the fewest free slots that suffice. If no node has

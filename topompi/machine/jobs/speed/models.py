@@ -15,7 +15,7 @@ from ..errors import JobsError
 from ..named import for_one_run, imported_late, made_by
 from ..workload import Workload
 
-__all__ = ["SPEEDS", "AsLogged", "Faster", "Ranges", "SharedLinks", "Speed", "Together", "find_speed"]
+__all__ = ["SPEEDS", "AsLogged", "Faster", "Ranges", "SharedLinks", "Speed", "SpeedProduct", "find_speed"]
 
 Integers = NDArray[np.int64]
 
@@ -137,7 +137,7 @@ class SharedLinks(Speed):
         return dict.fromkeys(sharing, self.slowest)
 
 
-class Together(Speed):
+class SpeedProduct(Speed):
     """A model in which several causes change a job's rate, which is the product of the rates of their models.
 
     :param parts: two or more models; the durations at rate 1 are those of the first.
@@ -150,7 +150,7 @@ class Together(Speed):
 
     def on(self, workload: Workload, cluster: Cluster) -> Speed:
         """Return the model of one simulation."""
-        return Together(*(part.on(workload, cluster) for part in self.parts))
+        return SpeedProduct(*(part.on(workload, cluster) for part in self.parts))
 
     def durations(self, workload: Workload) -> Integers:
         """Return the seconds that each job runs at rate 1, by the first model."""
@@ -196,7 +196,7 @@ def find_speed(name: str | Speed) -> Speed:
     if isinstance(name, Speed):
         return name
     if "&" in name:
-        return Together(*(find_speed(part) for part in name.split("&")))
+        return SpeedProduct(*(find_speed(part) for part in name.split("&")))
     kind, _, word = name.partition(":")
     if kind not in SPEEDS and names_function(name):
         made = made_by(name, Speed, JobsError)

@@ -3,6 +3,6 @@
 from .read import read_workload
 from .sacct import read_sacct
 from .swf import read_swf
-from .workload import Reading, Workload
+from .workload import LeftOut, Workload
 
-__all__ = ["Reading", "Workload", "read_sacct", "read_swf", "read_workload"]
+__all__ = ["LeftOut", "Workload", "read_sacct", "read_swf", "read_workload"]

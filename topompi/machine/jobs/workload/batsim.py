@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import WorkloadError
 from .columns import Value, gather
-from .workload import LATEST, Reading, Workload
+from .workload import LATEST, LeftOut, Workload
 
 __all__ = ["batsim_of_json"]
 
@@ -34,7 +34,7 @@ def batsim_of_json(name: str, content: Any, partial: bool = False) -> Workload:
         name,
         enumerate(jobs, 1),
         lambda job: _values(f"{name}: job {job[0]}", *job, profiles, known),
-        Reading(partial),
+        LeftOut(partial),
         (f"; MaxNodes: {nodes}",) if isinstance(nodes, int) else (),
         lambda job: _further(f"{name}: job {job[0]}", job[1], profiles),
     )

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..errors import WorkloadError
-from .workload import FIXED, Column, Reading, Workload
+from .workload import FIXED, Column, LeftOut, Workload
 
 __all__ = ["Value", "gather"]
 
@@ -24,7 +24,7 @@ def gather(
     name: str,
     jobs: Iterable[Job],
     values: Callable[[Job], dict[str, int] | None],
-    reading: Reading,
+    reading: LeftOut,
     header: tuple[str, ...] = (),
     further: Callable[[Job], Mapping[str, Value]] | None = None,
 ) -> Workload:

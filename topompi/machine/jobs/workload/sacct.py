@@ -20,7 +20,7 @@ from ....inputs.slurm.accounting import array_tasks, count_of, is_cut, is_unknow
 from ..errors import WorkloadError
 from .columns import Value, gather
 from .text import Source, open_log, read_moment, read_span, whole
-from .workload import Reading, Workload
+from .workload import LeftOut, Workload
 
 if TYPE_CHECKING:
     from ....inputs import InputFile
@@ -71,7 +71,7 @@ def read_sacct(
     from ....inputs.slurm.clusters import Clusters  # imported here, because most commands read no log
     from .sacctrows import rows_of_text
 
-    log, reading = open_log(path), Reading(partial)
+    log, reading = open_log(path), LeftOut(partial)
     where, names, rows = rows_of_text(log, columns, reading.notes)
     _check_names(where, names)
     clusters = Clusters(cluster)
@@ -99,10 +99,10 @@ def sacct_of_answer(
     from .sacctjson import rows_of_answer
 
     clusters = Clusters(cluster)
-    return _workload(log, rows_of_answer(log, found, clusters), Reading(partial), arrivals, clusters)
+    return _workload(log, rows_of_answer(log, found, clusters), LeftOut(partial), arrivals, clusters)
 
 
-def _workload(log: InputFile, rows: Iterable[Row], reading: Reading, arrivals: bool, clusters: Clusters) -> Workload:
+def _workload(log: InputFile, rows: Iterable[Row], reading: LeftOut, arrivals: bool, clusters: Clusters) -> Workload:
     users, several = dict[str, int](), list[int]()
 
     def values(row: Parts) -> dict[str, int] | None:
@@ -136,7 +136,7 @@ def _check_names(where: str, names: list[str]) -> None:
         raise WorkloadError(f"{where}: expecting a field Elapsed, or Start and End, got {got}")
 
 
-def _components(rows: Iterable[Row], reading: Reading) -> Iterator[Parts]:
+def _components(rows: Iterable[Row], reading: LeftOut) -> Iterator[Parts]:
     """Yield jobs without steps and repeated lines; all components of a run of a heterogeneous job come together."""
     waiting, runs, seen = deque[_Run](), dict[str, _Run](), set[int]()
     for at, (where, fields) in enumerate(rows):
@@ -181,7 +181,7 @@ class _Run:
         return self.where, wrong or [one for one in parts if not isinstance(one, WorkloadError)]
 
 
-def _is_repeated(fields: Fields, seen: set[int], reading: Reading) -> bool:
+def _is_repeated(fields: Fields, seen: set[int], reading: LeftOut) -> bool:
     """Return whether an equal line came before, for example because logs of months were joined; if so, count it."""
     run = hash(tuple(fields.values()))
     if run not in seen:
@@ -219,7 +219,7 @@ def _joined(parts: list[dict[str, int] | None]) -> dict[str, int] | None:
     return {**ran[0], **longest, "nodes": sum(one["nodes"] for one in ran)}
 
 
-def _values(where: str, fields: Fields, reading: Reading, arrivals: bool) -> dict[str, int] | None:
+def _values(where: str, fields: Fields, reading: LeftOut, arrivals: bool) -> dict[str, int] | None:
     number = job_number(_job_id(fields))
     if number is None:
         raise WorkloadError(f"{where}: JobID: expecting a number, got {_job_id(fields)[:40]!r}")
@@ -247,7 +247,7 @@ def _unfinished(fields: Fields, run: int | None) -> str:
     return "not ended" if is_unknown(fields.get("End", "-")) or state in RUNNING else ""
 
 
-def _nodes(where: str, fields: Fields, reading: Reading) -> int:
+def _nodes(where: str, fields: Fields, reading: LeftOut) -> int:
     """Return the number of nodes, from the first field that has one above 0; 0 if no field has."""
     counts = [(word, fields[word]) for word in COUNTS if fields.get(word)]
     for word in TRES:

@@ -17,7 +17,7 @@ import numpy as np
 from ....inputs import InputFile
 from ..errors import WorkloadError
 from .text import Source, lines, open_log, whole
-from .workload import LATEST, Reading, Workload, header_cores, header_number
+from .workload import LATEST, LeftOut, Workload, header_cores, header_number
 
 __all__ = ["read_swf"]
 
@@ -53,7 +53,7 @@ def read_swf(path: Source, cores_per_node: int | None = None, partial: bool = Fa
     log = open_log(path)
     if cores_per_node is not None and cores_per_node < 1:
         raise WorkloadError(f"{log.name}: expecting 1 or more cores a node, got {cores_per_node}")
-    reading, header, codes = Reading(partial), list[str](), dict[tuple[str, ...], int]()
+    reading, header, codes = LeftOut(partial), list[str](), dict[tuple[str, ...], int]()
     rows = array("q")
     for values in _usable(log, reading, header, codes):
         rows.extend(values)
@@ -101,7 +101,7 @@ def _without_parts(workload: Workload) -> Workload:
 
 
 def _usable(
-    log: InputFile, reading: Reading, header: list[str], codes: dict[tuple[str, ...], int]
+    log: InputFile, reading: LeftOut, header: list[str], codes: dict[tuple[str, ...], int]
 ) -> Iterator[list[int]]:
     """Yield, for each job that ran, its fields in ``KEPT`` and a code for its further fields.
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import WorkloadError
 
-__all__ = ["LATEST", "Column", "Reading", "Workload", "header_cores", "header_number", "larger", "segments"]
+__all__ = ["LATEST", "Column", "LeftOut", "Workload", "header_cores", "header_number", "larger", "segments"]
 
 Integers = NDArray[np.int64]
 Column = NDArray[Any]
@@ -22,7 +22,7 @@ LATEST = 10**15  # seconds; all times are below it, so that sums over some thous
 
 
 @dataclass
-class Reading:
+class LeftOut:
     """A record of the jobs that a reader left out.
 
     :param partial: whether a wrong line is counted and reading continues; else an error is raised.
@@ -73,7 +73,7 @@ class Workload:
     nodes: NDArray[np.int32]
     user: NDArray[np.int32]
     header: tuple[str, ...] = ()
-    reading: Reading = field(default_factory=Reading)
+    reading: LeftOut = field(default_factory=LeftOut)
     columns: Mapping[str, Column] = field(default_factory=dict)
 
     @classmethod
@@ -88,7 +88,7 @@ class Workload:
         number: ArrayLike | None = None,
         user: ArrayLike | None = None,
         header: tuple[str, ...] = (),
-        reading: Reading | None = None,
+        reading: LeftOut | None = None,
         columns: Mapping[str, ArrayLike] | None = None,
     ) -> Workload:
         """Make a workload from columns of jobs in any order; jobs are sorted by arrival, stably.
@@ -126,7 +126,7 @@ class Workload:
             word: column[order].astype(kinds.get(word, np.int64)) for word, column in fixed.items()
         }
         in_order["columns"] = {word: column[order] for word, column in free.items()}
-        return cls(name, submit=arrive[order], header=header, reading=reading or Reading(), **in_order)
+        return cls(name, submit=arrive[order], header=header, reading=reading or LeftOut(), **in_order)
 
     def __len__(self) -> int:
         return len(self.submit)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from ..errors import ShutterError
 from ..holds import Process
 from .base import Reader, Reading, Source, UnavailableError
-from .calls import Calls
+from .calls import CountedCalls
 from .clock import Clock
 from .counter import Counter
 from .perf import Perf
 
 __all__ = ["SOURCES", "Reader", "Reading", "Source", "UnavailableError", "choose", "usable"]
 
-SOURCES: dict[str, Source] = {one.name: one for one in (Perf(), Counter(), Calls(), Clock())}  # the best first
+SOURCES: dict[str, Source] = {one.name: one for one in (Perf(), Counter(), CountedCalls(), Clock())}  # the best first
 
 
 def usable(name: str = "auto") -> tuple[list[Source], dict[str, str]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from .counter import Counter
 
-__all__ = ["Calls"]
+__all__ = ["CountedCalls"]
 
 
-class Calls(Counter):
+class CountedCalls(Counter):
     """The source of counted calls, which programs publish if ``TOPOMPI_SHUTTER`` is 1."""
 
     name, unit, kind = "calls", "collective calls", "calls"

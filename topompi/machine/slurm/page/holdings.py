@@ -19,7 +19,7 @@ from ....views.picture.writers import svg
 from ...jobs import Cluster
 from ...jobs.isolation import Conflicts
 from ...jobs.now import node_names, shared_links
-from ..snapshot import SlurmJob, Snapshot
+from ..snapshot import SlurmJob, SlurmSnapshot
 
 __all__ = ["Holdings", "Site", "colours_of"]
 
@@ -85,7 +85,7 @@ class Holdings:
     :ivar busy: numbers of the nodes that the jobs hold.
     """
 
-    def __init__(self, snapshot: Snapshot, site: Site, before: Holdings | None = None) -> None:
+    def __init__(self, snapshot: SlurmSnapshot, site: Site, before: Holdings | None = None) -> None:
         self._site = site
         self._states = {site.known.find(name): states for name, states in snapshot.states.items()}
         holding = [job for job in snapshot.jobs if job.holds]

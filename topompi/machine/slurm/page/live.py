@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ....errors import SourceError
 from ....inputs import open_begun
-from ..snapshot import Snapshot
+from ..snapshot import SlurmSnapshot
 from .holdings import Holdings, Site
 from .whole import NO_LOG, digest, sections, whole_page
 
@@ -33,7 +33,12 @@ class LivePage:
     """
 
     def __init__(
-        self, ask: Callable[[], Snapshot], site: Site, every: float = 5.0, log: Path | None = None, door: str = "door"
+        self,
+        ask: Callable[[], SlurmSnapshot],
+        site: Site,
+        every: float = 5.0,
+        log: Path | None = None,
+        door: str = "door",
     ) -> None:
         self._ask, self._site, self._every, self._log, self._door = ask, site, every, log, door
         self._lock = threading.Lock()
@@ -92,7 +97,7 @@ class LivePage:
                 self._problem = str(problem)
             self._asked = time.monotonic()
 
-    def _take(self, snapshot: Snapshot) -> None:
+    def _take(self, snapshot: SlurmSnapshot) -> None:
         """Take over a state; the picture is drawn again only if it would be another one."""
         before, holdings = self._holdings, Holdings(snapshot, self._site, self._holdings)
         lines, no_log = last_lines(self._log)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ....errors import SourceError
 from ....inputs.hostlist import expand
 from ....views.picture.names import cut, ranges
-from ..snapshot import SlurmJob, Snapshot
+from ..snapshot import SlurmJob, SlurmSnapshot
 from .holdings import Holdings, Site
 from .markup import LONG, Html, paragraph, table, text
 from .words import LEFT, reason_words, span_words
@@ -18,7 +18,7 @@ __all__ = ["waiting"]
 _NUMBER = re.compile(r"[0-9]+")
 
 
-def waiting(snapshot: Snapshot, holdings: Holdings, site: Site, door: str) -> str:
+def waiting(snapshot: SlurmSnapshot, holdings: Holdings, site: Site, door: str) -> str:
     """Return a table of the waiting jobs as HTML, the first in the queue first.
 
     :param snapshot: Slurm's state.

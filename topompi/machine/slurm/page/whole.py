@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ....errors import SourceError
 from ....inputs import read_text
-from ..snapshot import SlurmJob, Snapshot
+from ..snapshot import SlurmJob, SlurmSnapshot
 from .events import events
 from .holdings import Holdings, Site
 from .markup import MOST_ROWS, Html, bad, hosts, paragraph, table, text
@@ -30,7 +30,7 @@ _PLACE = re.compile(r"__([A-Z]+)__")  # in the template
 
 
 def page(
-    snapshot: Snapshot, site: Site, log: Sequence[str] | None = None, no_log: str = NO_LOG, door: str = "door"
+    snapshot: SlurmSnapshot, site: Site, log: Sequence[str] | None = None, no_log: str = NO_LOG, door: str = "door"
 ) -> str:
     """Return the page of one moment, which does not refresh itself.
 
@@ -76,7 +76,7 @@ def digest(picture: str) -> str:
 
 
 def sections(
-    snapshot: Snapshot,
+    snapshot: SlurmSnapshot,
     holdings: Holdings,
     site: Site,
     log: Sequence[str] | None = None,
@@ -102,7 +102,7 @@ def sections(
     }
 
 
-def _facts(snapshot: Snapshot, holdings: Holdings, site: Site, door: str) -> str:
+def _facts(snapshot: SlurmSnapshot, holdings: Holdings, site: Site, door: str) -> str:
     every, busy, closed = site.cluster.num_nodes, holdings.busy, holdings.closed
     queue = [job for job in snapshot.jobs if job.state == "PENDING"]
     left = sum(bool(job.mark.left) for job in queue)
@@ -129,7 +129,7 @@ def _facts(snapshot: Snapshot, holdings: Holdings, site: Site, door: str) -> str
     return f"<ul class=tiles>{''.join(written)}</ul>" + "".join(map(paragraph, notes))
 
 
-def _door(snapshot: Snapshot, door: str) -> str:
+def _door(snapshot: SlurmSnapshot, door: str) -> str:
     if door not in snapshot.up:
         return f"There is no partition {door}: Slurm alone places the jobs."
     if snapshot.up[door]:
@@ -137,7 +137,7 @@ def _door(snapshot: Snapshot, door: str) -> str:
     return f"Partition {door} is down: jobs in it start when the bridge moves them."
 
 
-def _running(snapshot: Snapshot, holdings: Holdings, site: Site) -> str:
+def _running(snapshot: SlurmSnapshot, holdings: Holdings, site: Site) -> str:
     partners, rows = holdings.partners(), []
     for job, nodes in zip(holdings.jobs, holdings.nodes, strict=True):
         leaves = len({int(leaf) for leaf in site.cluster.leaf[nodes]})

@@ -13,14 +13,14 @@ from mpi4py import MPI
 
 from ....mapping.graph import CommunicationGraph
 
-__all__ = ["DISTRIBUTED", "SHARED", "Distributed", "Shared"]
+__all__ = ["DISTRIBUTED", "SHARED", "Distributed", "SharedArguments"]
 
 Given = tuple[Any, ...]
 Edges = tuple[Sequence[int], Sequence[int], Sequence[int] | None]
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedArguments:
     """The functions that read the arguments of a method like ``Create_cart``, which are the same on all ranks.
 
     :param understand: function of the arguments and the number of ranks, which returns the arguments as plain numbers;
@@ -147,8 +147,8 @@ def _in_range(ranks: Sequence[int], size: int) -> None:
 
 
 SHARED = {
-    "Create_cart": Shared(_cart, lambda understood: CommunicationGraph.cartesian(*understood)),
-    "Create_graph": Shared(_graph, _graph_of),
+    "Create_cart": SharedArguments(_cart, lambda understood: CommunicationGraph.cartesian(*understood)),
+    "Create_graph": SharedArguments(_graph, _graph_of),
 }
 DISTRIBUTED = {
     "Create_dist_graph": Distributed(_dist_graph, _dist_graph_edges),

@@ -14,7 +14,7 @@ from ....mapping.graph import CommunicationGraph
 from ....mapping.machine import Machine
 from ....mapping.mapping import Mapping
 from ....topology import TopologyInterface
-from ....views.reordering import THRESHOLD, Aim, Found, RemapError, search
+from ....views.reordering import THRESHOLD, Aim, FoundOrder, RemapError, search
 
 if TYPE_CHECKING:
     from ...execution.lru import LRU
@@ -152,7 +152,7 @@ def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> 
     return Solution(new_rank, report)
 
 
-def _reason(aim: Aim, found: Found) -> str:
+def _reason(aim: Aim, found: FoundOrder) -> str:
     if found.machine.num_hosts == 1:
         return "one host"
     if not found.before.doubled:

@@ -10,10 +10,10 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from ....schedules.sparse import exchange
-from ..areas import Call, Pieces, Span
+from ..areas import Areas, Call, Span
 from ..buffers import Block, Blocks, ShortMemoryError, block, blocks, vector
 from ..operands import typed
-from ..specs import Counts, NeighbourSpec
+from ..specs import NeighbourSpec, Varying
 
 __all__ = ["Side", "read"]
 
@@ -31,7 +31,7 @@ class Side:
     """
 
     area: Span
-    blocks: exchange.Blocks
+    blocks: exchange.EdgeBlocks
     before: list[Call] = field(default_factory=list)
     after: list[Call] = field(default_factory=list)
 
@@ -62,9 +62,9 @@ def read(spec: NeighbourSpec, message: object, exists: NDArray[np.bool_], alone:
         return _one_block(block(message, readonly=True), degree, alone)
     if not degree:
         return Side.empty(0)
-    if spec.counts is Counts.TYPED:
+    if spec.counts is Varying.TYPED:
         return _of_pieces(typed(message, degree, sends), exists, alone, sends=sends)
-    reads = blocks if spec.counts is Counts.EQUAL else vector
+    reads = blocks if spec.counts is Varying.EQUAL else vector
     return _of_blocks(reads(message, degree, readonly=sends), exists, alone, sends=sends)
 
 
@@ -72,9 +72,9 @@ def _one_block(own: Block, degree: int, alone: MPI.Intracomm) -> Side:
     begin = np.zeros(degree, dtype=np.int64)
     size = np.full(degree, own.size)
     if own.dense:
-        return Side(Span(own.memory(), 1, MPI.BYTE, 1, True), exchange.Blocks(begin, size))
+        return Side(Span(own.memory(), 1, MPI.BYTE, 1, True), exchange.EdgeBlocks(begin, size))
     side = _packed(np.array([own.size]))
-    return Side(side.area, exchange.Blocks(begin, size), [(own.copy_to, (side.area.view(), alone))])
+    return Side(side.area, exchange.EdgeBlocks(begin, size), [(own.copy_to, (side.area.view(), alone))])
 
 
 def _of_blocks(own: Blocks, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, sends: bool) -> Side:
@@ -85,7 +85,7 @@ def _of_blocks(own: Blocks, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, 
         end = int((begin + size)[size > 0].max(initial=0))
         if end > memory.nbytes:
             raise ShortMemoryError(f"message: expecting a buffer of {end} bytes, got {memory.nbytes}")
-        return Side(Span(memory, 1, MPI.BYTE, 1, True), exchange.Blocks(begin, size))
+        return Side(Span(memory, 1, MPI.BYTE, 1, True), exchange.EdgeBlocks(begin, size))
     side, real = _packed(size), np.flatnonzero(size)
     if not len(real):
         return side
@@ -93,7 +93,7 @@ def _of_blocks(own: Blocks, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, 
     return Side(side.area, side.blocks, [(copy, ())] * sends, [(copy, ())] * (not sends))
 
 
-def _of_pieces(own: Pieces, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, sends: bool) -> Side:
+def _of_pieces(own: Areas, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, sends: bool) -> Side:
     pieces = [piece if here else None for piece, here in zip(own.messages, exists.tolist(), strict=True)]
     side = _packed(np.array([0 if one is None else one[1] * one[2].Get_size() for one in pieces], dtype=np.int64))
     calls: list[Call] = []
@@ -107,4 +107,4 @@ def _of_pieces(own: Pieces, exists: NDArray[np.bool_], alone: MPI.Intracomm, *, 
 def _packed(size: Integers) -> Side:
     """Memory of topompi for blocks side by side."""
     memory = np.empty(int(size.sum()), dtype=np.uint8)
-    return Side(Span.of_bytes(memory, 1), exchange.Blocks(np.cumsum(size) - size, size))
+    return Side(Span.of_bytes(memory, 1), exchange.EdgeBlocks(np.cumsum(size) - size, size))

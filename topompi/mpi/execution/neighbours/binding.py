@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....schedules.schedule import INPUT, OUTPUT, SCRATCH
-from ....schedules.sparse.exchange import Blocks, Exchange, Stage
+from ....schedules.sparse.exchange import EdgeBlocks, Exchange, ExchangeStage
 from ..areas import Area, Call, Span
 from ..binding import Sent
 from ..compiled import Program, program_of
@@ -17,7 +17,7 @@ from ..contexts import Channel
 from ..groups import Groups
 from ..plan import Message, Moves, Plan, Step
 from ..program import Flight, PlannedRun, Resumable
-from ..resumable import Held, ResumableRun
+from ..resumable import Freeable, ResumableRun
 from .arguments import Side
 
 __all__ = ["bound", "plan_of", "resumable", "scratch_of"]
@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 _later_steps: WeakKeyDictionary[Exchange, tuple[Step, ...]] = WeakKeyDictionary()
 
 
-def plan_of(exchange: Exchange, sent: Blocks, received: Blocks) -> Plan:
+def plan_of(exchange: Exchange, sent: EdgeBlocks, received: EdgeBlocks) -> Plan:
     """The plan of an exchange, whose direct messages last until all stages are complete.
 
     :param exchange: one rank's part.
@@ -95,7 +95,7 @@ def resumable(
     copies = ([Resumable(*call) for call in some] for some in (sent.before, received.after))
     before, after = copies
     alone = not first and sent.by_address and received.by_address
-    held: list[Held] = [*flights, *([groups.held()] if lasting else [])]
+    held: list[Freeable] = [*flights, *([groups.held()] if lasting else [])]
     kept = (areas if lasting else areas[SCRATCH],)  # a program has addresses alone
     made = ResumableRun([*first, *before, *calls, *after], held, kept, Sent.of(plan, areas) if lasting else None)
     return made, program if alone else None
@@ -110,7 +110,7 @@ def _planned(exchange: Exchange, sent: Side, received: Side, scratch: Span) -> t
     return plan_of(exchange, sent.blocks, received.blocks), areas
 
 
-def _step(stage: Stage) -> Step:
+def _step(stage: ExchangeStage) -> Step:
     receives, sends = (tuple(Message(*row) for row in some.tolist()) for some in (stage.receives, stage.sends))
     return Step(tuple(_moves(stage.moves)), receives, sends, ())
 

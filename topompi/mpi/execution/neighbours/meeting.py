@@ -10,7 +10,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from ....schedules.neighbourhood import Edges
-from ....schedules.sparse.carriers import Terms, carriers, landings
+from ....schedules.sparse.carriers import CarryingTerms, carriers, landings
 from ....schedules.sparse.exchange import Exchange, Known, exchange_of
 from ..groups import Groups
 from ..native import NativeTopocomm
@@ -46,7 +46,7 @@ def meet(
     inside: MPI.Intracomm,
     group_of: Integers,
     size: Integers,
-    terms: Terms,
+    terms: CarryingTerms,
     *,
     shares: bool,
 ) -> Exchange:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Mapping
 
 from . import mpich, openmpi
-from .base import Decision, Library, Question
+from .base import CallShape, Library, LibraryAlgorithm
 
-__all__ = ["KNOWN", "Decision", "Library", "Question", "model_of"]
+__all__ = ["KNOWN", "CallShape", "Library", "LibraryAlgorithm", "model_of"]
 
 # The model of one version of each library. If a job's library has no model, the fastest of these is assumed.
 KNOWN: tuple[Library, ...] = (openmpi.OpenMPI((5, 0), "5.0"), mpich.MPICH())

@@ -13,11 +13,11 @@ from ....schedules.network import Network
 from ....schedules.registry import make
 from ....schedules.schedule import Schedule
 
-__all__ = ["Decision", "Library", "Question"]
+__all__ = ["CallShape", "Library", "LibraryAlgorithm"]
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class CallShape:
     """A collective call, reduced to the facts on which a library's decision depends.
 
     :param method: mpi4py's name of the call, for example ``Allreduce``.
@@ -41,7 +41,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Decision:
+class LibraryAlgorithm:
     """The algorithm that a library runs for a call, as a schedule of topompi.
 
     :param collective: the collective of the schedule.
@@ -74,5 +74,5 @@ class Library(Protocol):
     def name(self) -> str:
         """Name of the library, and the version whose choices are modelled."""
 
-    def decide(self, question: Question) -> Decision | None:
+    def decide(self, question: CallShape) -> LibraryAlgorithm | None:
         """The algorithm that the library runs for a call; None if the model does not know it."""

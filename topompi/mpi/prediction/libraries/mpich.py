@@ -17,7 +17,7 @@ import numpy as np
 
 from ....schedules.exchanges import with_second_heads
 from ...execution.specs import CALLS
-from .base import Decision, Question
+from .base import CallShape, LibraryAlgorithm
 
 __all__ = ["MPICH", "recognise"]
 
@@ -32,7 +32,7 @@ COUNTED = ("Gatherv", "Scatterv", "Alltoallv", "Alltoallw")
 
 
 @dataclass(frozen=True)
-class Rule:
+class TableLine:
     """A line of a table of algorithms, in which the first line that fits a call decides.
 
     :param algorithm: MPICH's name of the algorithm.
@@ -53,7 +53,7 @@ class Rule:
     commutes: bool | None = None
     items: bool = False
 
-    def fits(self, question: Question, ranks: int) -> bool:
+    def fits(self, question: CallShape, ranks: int) -> bool:
         """Whether this line of the table fits a call.
 
         :param question: the call.
@@ -69,45 +69,45 @@ class Rule:
         )
 
 
-TABLES: Mapping[str, tuple[Rule, ...]] = {
+TABLES: Mapping[str, tuple[TableLine, ...]] = {
     "bcast": (
-        Rule("binomial", below=8),
-        Rule("binomial", most=12288),
-        Rule("scatter_recursive_doubling_allgather", power=True, most=524288),
-        Rule("scatter_ring_allgather"),
+        TableLine("binomial", below=8),
+        TableLine("binomial", most=12288),
+        TableLine("scatter_recursive_doubling_allgather", power=True, most=524288),
+        TableLine("scatter_ring_allgather"),
     ),
-    "gather": (Rule("binomial"),),
-    "scatter": (Rule("binomial"),),
+    "gather": (TableLine("binomial"),),
+    "scatter": (TableLine("binomial"),),
     "allgather": (
-        Rule("recursive_doubling", power=True, most=524287, total=True),
-        Rule("ring", power=True),
-        Rule("brucks", most=81919, total=True),
-        Rule("ring"),
+        TableLine("recursive_doubling", power=True, most=524287, total=True),
+        TableLine("ring", power=True),
+        TableLine("brucks", most=81919, total=True),
+        TableLine("ring"),
     ),
     "reduce": (
-        Rule("binomial", most=2048),
-        Rule("reduce_scatter_gather", commutes=True, items=True),
-        Rule("binomial"),
+        TableLine("binomial", most=2048),
+        TableLine("reduce_scatter_gather", commutes=True, items=True),
+        TableLine("binomial"),
     ),
     "allreduce": (
-        Rule("recursive_doubling", most=8),
-        Rule("reduce_scatter_allgather", commutes=True, items=True),
-        Rule("recursive_doubling"),
+        TableLine("recursive_doubling", most=8),
+        TableLine("reduce_scatter_allgather", commutes=True, items=True),
+        TableLine("recursive_doubling"),
     ),
     "reduce_scatter": (
-        Rule("recursive_halving", most=524287, commutes=True),
-        Rule("pairwise", commutes=True),
-        Rule("noncommutative", power=True),
-        Rule("recursive_doubling"),
+        TableLine("recursive_halving", most=524287, commutes=True),
+        TableLine("pairwise", commutes=True),
+        TableLine("noncommutative", power=True),
+        TableLine("recursive_doubling"),
     ),
-    "scan": (Rule("recursive_doubling"),),
-    "exscan": (Rule("recursive_doubling"),),
+    "scan": (TableLine("recursive_doubling"),),
+    "exscan": (TableLine("recursive_doubling"),),
     # The table lists Bruck's algorithm from 8 ranks on; recorded messages of 4.3.2 and 5.0.2 show it from 9 on.
     "alltoall": (
-        Rule("scattered", below=9, most=32768),
-        Rule("brucks", most=256),
-        Rule("scattered", most=32768),
-        Rule("pairwise"),
+        TableLine("scattered", below=9, most=32768),
+        TableLine("brucks", most=256),
+        TableLine("scattered", most=32768),
+        TableLine("pairwise"),
     ),
 }
 
@@ -185,7 +185,7 @@ class MPICH:
         """Name and version, for example ``MPICH 5.0.2``."""
         return f"MPICH {self.version}"
 
-    def decide(self, question: Question) -> Decision | None:
+    def decide(self, question: CallShape) -> LibraryAlgorithm | None:
         """The algorithm that MPICH runs for a call.
 
         It is None if no schedule describes the call, its size is unknown, or all ranks are on one host.
@@ -200,33 +200,33 @@ class MPICH:
             return _over_hosts(collective, question, hosts)
         runs = np.count_nonzero(np.diff(question.rank_host)) + 1
         if collective == "scan" and 1 < hosts == runs < question.ranks:
-            return Decision(collective, "hosts", "over hosts of consecutive ranks")
+            return LibraryAlgorithm(collective, "hosts", "over hosts of consecutive ranks")
         return _alone(collective, question)
 
 
-def _alone(collective: str, question: Question) -> Decision | None:
+def _alone(collective: str, question: CallShape) -> LibraryAlgorithm | None:
     """The algorithm that MPICH runs among all ranks, without regard to hosts; None if no schedule describes it."""
     theirs = _theirs(collective, question, question.ranks)
     if collective == "reduce" and not question.commutative:
-        return Decision(collective, "through_zero", f"{theirs} at rank 0")
+        return LibraryAlgorithm(collective, "through_zero", f"{theirs} at rank 0")
     if (collective, theirs) not in OURS:
         return None
     pieces = -(-question.nbytes // PIECE)
     if question.method == "Allgatherv" and theirs == "ring" and pieces > 1:
         parameters = {"order": np.arange(question.ranks), "pieces": pieces}
-        return Decision(collective, "ring", f"{theirs}, messages of {PIECE >> 10} KiB", pieces, parameters)
+        return LibraryAlgorithm(collective, "ring", f"{theirs}, messages of {PIECE >> 10} KiB", pieces, parameters)
     ours, parameters = OURS[collective, theirs](question.ranks)
-    return Decision(collective, ours, theirs, parameters=parameters)
+    return LibraryAlgorithm(collective, ours, theirs, parameters=parameters)
 
 
-def _theirs(collective: str, question: Question, ranks: int) -> str:
+def _theirs(collective: str, question: CallShape, ranks: int) -> str:
     """MPICH's name of the algorithm for a call of ``ranks`` ranks."""
     if question.method in COUNTED:
         return "scattered" if collective == "alltoall" else "linear"
     return next(rule.algorithm for rule in TABLES[collective] if rule.fits(question, ranks))
 
 
-def _over_hosts(collective: str, question: Question, hosts: int) -> Decision | None:
+def _over_hosts(collective: str, question: CallShape, hosts: int) -> LibraryAlgorithm | None:
     """The algorithm for hosts with several ranks: stages inside hosts, and one between the hosts' first ranks.
 
     Inside hosts MPICH uses shared memory, which is modelled by binomial trees.
@@ -249,8 +249,10 @@ def _over_hosts(collective: str, question: Question, hosts: int) -> Decision | N
         parameters["to_first"] = nbytes > 2048
     else:
         blocks, parameters = 1 << hosts.bit_length() - 1, {"exchange": ours, "second_heads": True}
-        return Decision(collective, "leaders", _over(between), blocks if ours == "halving" else None, parameters)
-    return Decision(collective, "hosts", _over(between), parameters=parameters)
+        return LibraryAlgorithm(
+            collective, "leaders", _over(between), blocks if ours == "halving" else None, parameters
+        )
+    return LibraryAlgorithm(collective, "hosts", _over(between), parameters=parameters)
 
 
 def _over(between: str) -> str:

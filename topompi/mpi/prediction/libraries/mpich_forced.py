@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...execution.specs import CALLS
-from .base import Decision, Question
+from .base import CallShape, LibraryAlgorithm
 from .mpich import OURS
 
 __all__ = ["ALGORITHMS", "INTEL", "PIPELINE", "forced", "intel_forced"]
@@ -39,7 +39,7 @@ INTEL: Mapping[str, Mapping[int, str]] = {
 }
 
 
-def forced(question: Question) -> Iterator[tuple[int, int, Decision]]:
+def forced(question: CallShape) -> Iterator[tuple[int, int, LibraryAlgorithm]]:
     """The number, the bytes of a segment (0 for whole messages) and the schedule of each algorithm that suits a call.
 
     All run among all ranks, without regard to hosts.
@@ -52,12 +52,12 @@ def forced(question: Question) -> Iterator[tuple[int, int, Decision]]:
                 if 2 * chunk <= question.nbytes:
                     says, pieces = f"{word}, messages of {chunk >> 10} KiB", -(-question.nbytes // chunk)
                     in_order = {"order": np.arange(question.ranks)}
-                    yield number, chunk, Decision("bcast", "chain", says, pieces, in_order)
+                    yield number, chunk, LibraryAlgorithm("bcast", "chain", says, pieces, in_order)
         elif (decision := _decision(question, word)) is not None:
             yield number, 0, decision
 
 
-def intel_forced(question: Question) -> Iterator[tuple[int, int, Decision]]:
+def intel_forced(question: CallShape) -> Iterator[tuple[int, int, LibraryAlgorithm]]:
     """Intel's number, 0 and the schedule of each algorithm of Intel MPI that suits a call.
 
     :param question: the call.
@@ -67,7 +67,7 @@ def intel_forced(question: Question) -> Iterator[tuple[int, int, Decision]]:
             yield number, 0, decision
 
 
-def _decision(question: Question, word: str) -> Decision | None:
+def _decision(question: CallShape, word: str) -> LibraryAlgorithm | None:
     """The schedule of an algorithm; None if it needs another number of ranks, or more items than the call has."""
     collective, ranks = CALLS[question.method].collective, question.ranks
     doubling = collective == "allgather" and word == "recursive_doubling"
@@ -76,6 +76,6 @@ def _decision(question: Question, word: str) -> Decision | None:
     if collective in ("reduce", "allreduce") and question.nbytes // question.item < ranks:
         return None
     if (collective, word) == ("allreduce", "ring"):
-        return Decision(collective, "ring", word, parameters={"order": np.arange(ranks)})
+        return LibraryAlgorithm(collective, "ring", word, parameters={"order": np.arange(ranks)})
     ours, parameters = OURS[collective, word](ranks)
-    return Decision(collective, ours, word, parameters=parameters)
+    return LibraryAlgorithm(collective, ours, word, parameters=parameters)

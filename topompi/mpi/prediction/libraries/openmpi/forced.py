@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..base import Decision, Question
+from ..base import CallShape, LibraryAlgorithm
 from .tuned import COLLECTIVE, family
 
 __all__ = ["NUMBERS", "SEGMENTED", "forced"]
@@ -44,7 +44,7 @@ NUMBERS: Mapping[str, Mapping[int, str]] = {
 SEGMENTED = ("pipeline",)  # algorithms whose segments our schedules describe
 
 
-def forced(question: Question, number: int, segment: int = 0) -> Decision:
+def forced(question: CallShape, number: int, segment: int = 0) -> LibraryAlgorithm:
     """The algorithm of a number for a call, with what the component runs in its place if it cannot run it.
 
     :param question: the call.
@@ -56,6 +56,6 @@ def forced(question: Question, number: int, segment: int = 0) -> Decision:
     collective = COLLECTIVE[question.method]
     if segment:  # a chain of ranks in their order, through which segments pass one after the other
         parameters = {"order": range(question.ranks)}
-        return Decision(collective, "chain", says, max(-(-question.nbytes // segment), 1), parameters)
+        return LibraryAlgorithm(collective, "chain", says, max(-(-question.nbytes // segment), 1), parameters)
     algorithm, known = family(word, question)
-    return Decision(collective, algorithm, says, None, known)
+    return LibraryAlgorithm(collective, algorithm, says, None, known)

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from .....schedules.nested import pipelined
 from .....schedules.network import Network
-from .....schedules.phases import Grid, sequence
+from .....schedules.phases import GridPhase, sequence
 from .....schedules.schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from .....schedules.transfers import Rows, local_moves, transfers
-from ..base import Decision, Question
-from .hosts import SEGMENT, Build, Hosts
+from ..base import CallShape, LibraryAlgorithm
+from .hosts import SEGMENT, Build, HanCommunicators
 from .tuned import tuned
 
 __all__ = ["HanDecision", "han"]
@@ -31,7 +31,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class HanDecision(Decision):
+class HanDecision(LibraryAlgorithm):
     """The algorithm that coll/han runs for a call.
 
     Unlike in other decisions, ``algorithm`` is not the name of a schedule's algorithm, and ``parameters`` describe the
@@ -40,10 +40,10 @@ class HanDecision(Decision):
     :param question: the call.
     """
 
-    question: Question = field(kw_only=True, repr=False)
+    question: CallShape = field(kw_only=True, repr=False)
 
     @classmethod
-    def of(cls, question: Question, collective: str, algorithm: str, says: str) -> HanDecision:
+    def of(cls, question: CallShape, collective: str, algorithm: str, says: str) -> HanDecision:
         """The decision for a call.
 
         :param question: the call.
@@ -64,7 +64,7 @@ class HanDecision(Decision):
         return build(Build(self.question, network, root))
 
 
-def han(question: Question) -> HanDecision | None:
+def han(question: CallShape) -> HanDecision | None:
     """The algorithm that coll/han runs for a call; None for a call that it leaves to other components.
 
     It leaves calls with operations that do not commute, and calls, except ``Allreduce``, in jobs whose hosts have
@@ -73,7 +73,7 @@ def han(question: Question) -> HanDecision | None:
 
     :param question: the call, on ranks for which coll/han has priority.
     """
-    made, balanced = tuned(question), Hosts.of(question.rank_host).balanced
+    made, balanced = tuned(question), HanCommunicators.of(question.rank_host).balanced
     if made is None:
         return None
     if _takes(question) and (balanced or question.method == "Allreduce"):
@@ -87,7 +87,7 @@ def han(question: Question) -> HanDecision | None:
     return None
 
 
-def _takes(question: Question) -> bool:
+def _takes(question: CallShape) -> bool:
     """Whether coll/han has an algorithm of its own for the call."""
     method = question.method
     return method.lower() in _BUILDERS and (question.commutative or method not in ("Reduce", "Allreduce"))
@@ -159,7 +159,7 @@ def _allgather(build: Build) -> Schedule:
         return local_moves(steps[:, None], build.leaders[which, None], (SCRATCH, places), (OUTPUT, order), 1)
 
     number = len(build.leaders)
-    back = Grid(1, members=number, make=moved, near=lambda rank: np.flatnonzero(build.leaders == rank), local=True)
+    back = GridPhase(1, members=number, make=moved, near=lambda rank: np.flatnonzero(build.leaders == rank), local=True)
     spread = build.tuned(build.low, "Bcast", build.size * nbytes, build.size, (OUTPUT, 0), (OUTPUT, 0))
     return build.finished(sequence(low, up, back, spread), 1)
 
@@ -171,7 +171,7 @@ def _inner(build: Build, method: str, nbytes: int) -> Schedule:
     :param method: mpi4py's name of the call to or from rank 0.
     :param nbytes: size of the call to or from rank 0, in bytes.
     """
-    inner = Question(method, nbytes, build.question.rank_host, True, build.question.item)
+    inner = CallShape(method, nbytes, build.question.rank_host, True, build.question.item)
     return _BUILDERS[method.lower()](Build(inner, build.network, 0, 1 if method == "Scatter" else build.size))
 
 

@@ -17,10 +17,10 @@ from .....schedules.phases import Phases
 from .....schedules.registry import make
 from .....schedules.schedule import INPUT, OUTPUT, ROOTED, SCRATCH, Schedule
 from .....schedules.transfers import Rows
-from ..base import Decision, Question
+from ..base import CallShape, LibraryAlgorithm
 from .tuned import COLLECTIVE, tuned
 
-__all__ = ["SEGMENT", "Build", "Hosts"]
+__all__ = ["SEGMENT", "Build", "HanCommunicators"]
 
 Integers = NDArray[np.int64]
 # Communicators: the ranks of those of equal size, shape (communicators, size); and the index of the root in each.
@@ -38,7 +38,7 @@ _ALONE = {"Bcast": "shaped_tree", "Reduce": "shaped_tree"}  # algorithms on a co
 
 
 @dataclass(frozen=True)
-class Hosts:
+class HanCommunicators:
     """The communicators of coll/han.
 
     :param low: the ranks of each host, ascending, one array per host: the low communicators.
@@ -47,7 +47,7 @@ class Hosts:
     low: list[Integers] = field(repr=False)
 
     @classmethod
-    def of(cls, rank_host: Integers) -> Hosts:
+    def of(cls, rank_host: Integers) -> HanCommunicators:
         """The hosts of a job, in the order of their first ranks."""
         _, first = np.unique(rank_host, return_index=True)
         return cls([np.flatnonzero(rank_host == rank_host[rank]) for rank in np.sort(first)])
@@ -77,9 +77,9 @@ class Build:
     :param multiple: number of which the number of blocks of every segment must be a multiple.
     """
 
-    def __init__(self, question: Question, network: Network, root: int, multiple: int = 1) -> None:
+    def __init__(self, question: CallShape, network: Network, root: int, multiple: int = 1) -> None:
         self.question, self.network, self.root = question, network, root
-        self.hosts = Hosts.of(question.rank_host)
+        self.hosts = HanCommunicators.of(question.rank_host)
         self.place = self.hosts.place(root)
         self.leaders = self.hosts.up(self.place)
         self.size = question.ranks
@@ -115,7 +115,7 @@ class Build:
 
         :param among: the communicators: ``low``, ``up`` or ``every``.
         :param method: mpi4py's name of the call.
-        :param nbytes: size of the call in bytes, as ``Question`` counts it.
+        :param nbytes: size of the call in bytes, as ``CallShape`` counts it.
         :param blocks: number of blocks of a message that all ranks get; else number of blocks per rank.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.
@@ -124,8 +124,8 @@ class Build:
         parts = []
         for ranks in alike:
             alone = np.zeros(ranks.shape[1], dtype=np.int64)
-            inner = Question(method, nbytes, alone, self.question.commutative, self.question.item)
-            made = tuned(inner) or Decision(method.lower(), _ALONE[method], "self")
+            inner = CallShape(method, nbytes, alone, self.question.commutative, self.question.item)
+            made = tuned(inner) or LibraryAlgorithm(method.lower(), _ALONE[method], "self")
             schedule = self._kept(made.collective, made.algorithm, ranks[0], place, blocks, **made.parameters)
             parts.append(self.nested(schedule, ranks, send, receive))
         return np.concatenate(parts)
@@ -191,7 +191,7 @@ class Build:
     def ireduce(self, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
         """The transfers of a reduction among the leaders of the hosts by coll/libnbc.
 
-        :param nbytes: size of the call in bytes, as ``Question`` counts it.
+        :param nbytes: size of the call in bytes, as ``CallShape`` counts it.
         :param blocks: number of blocks of the vector.
         :param send: buffer and first block of the input.
         :param receive: buffer and first block of the output.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Decision, Question
+from ..base import CallShape, LibraryAlgorithm
 from .han import han
 from .tuned import tuned
 
@@ -40,7 +40,7 @@ class OpenMPI:
         """Name of the library, and its version."""
         return f"Open MPI {self.version}"
 
-    def decide(self, question: Question) -> Decision | None:
+    def decide(self, question: CallShape) -> LibraryAlgorithm | None:
         """The algorithm that runs for a call; None for an unknown call."""
         ranks = np.unique(question.rank_host, return_counts=True)[1]
         if self.release >= (5, 0) and len(ranks) > 1 and ranks.max() > 1:

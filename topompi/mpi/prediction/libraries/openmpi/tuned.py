@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..base import Decision, Question
+from ..base import CallShape, LibraryAlgorithm
 from .fixed import fixed_decision
 
 __all__ = ["COLLECTIVE", "family", "tuned"]
@@ -60,7 +60,7 @@ _REDUCE_TREES = {
 }
 
 
-def tuned(question: Question) -> Decision | None:
+def tuned(question: CallShape) -> LibraryAlgorithm | None:
     """The algorithm that coll/tuned or coll/basic runs for a call; None for a call that the model does not know."""
     collective = COLLECTIVE.get(question.method)
     if collective is None or question.ranks < 2:
@@ -68,13 +68,13 @@ def tuned(question: Question) -> Decision | None:
     if question.method in _BASIC:
         algorithm, parameters = _BASIC[question.method]
         blocks = 1 if collective in ("scan", "exscan") else None
-        return Decision(collective, algorithm, "basic: linear", blocks, parameters)
+        return LibraryAlgorithm(collective, algorithm, "basic: linear", blocks, parameters)
     word = chosen_word(question)
     algorithm, parameters = family(word, question)
-    return Decision(collective, algorithm, f"tuned: {word}", None, parameters)
+    return LibraryAlgorithm(collective, algorithm, f"tuned: {word}", None, parameters)
 
 
-def family(word: str, question: Question) -> tuple[str, dict[str, object]]:
+def family(word: str, question: CallShape) -> tuple[str, dict[str, object]]:
     """The algorithm of topompi with the messages of one of the component's algorithms, and its parameters.
 
     :param word: the component's name of the algorithm.
@@ -83,18 +83,18 @@ def family(word: str, question: Question) -> tuple[str, dict[str, object]]:
     return _FAMILIES[COLLECTIVE[question.method]](word, question)
 
 
-def chosen_word(question: Question) -> str:
+def chosen_word(question: CallShape) -> str:
     """The name of the algorithm that coll/tuned runs, as ``ompi_info`` prints it."""
     of_block = question.method == "Reduce_scatter_block"
     nbytes = question.nbytes // question.ranks if of_block else question.nbytes
     return fixed_decision(question.method, question.ranks, nbytes, commutative=question.commutative)
 
 
-def _items(question: Question) -> int:
+def _items(question: CallShape) -> int:
     return question.nbytes // max(question.item, 1)
 
 
-def _in_order(question: Question) -> dict[str, object]:
+def _in_order(question: CallShape) -> dict[str, object]:
     """The argument of a generator that keeps ranks in their order; by default it sorts them by nearness."""
     return {"order": range(question.ranks)}
 
@@ -103,7 +103,7 @@ def _is_power_of_two(number: int) -> bool:
     return number & (number - 1) == 0
 
 
-def _bcast(word: str, question: Question) -> _Made:
+def _bcast(word: str, question: CallShape) -> _Made:
     items = _items(question)
     if word == "split_binary_tree":
         return ("split_binary", {}) if items > 1 else ("shaped_tree", {"shape": "chain"})
@@ -114,7 +114,7 @@ def _bcast(word: str, question: Question) -> _Made:
     return "shaped_tree", {"shape": _BCAST_TREES[word]}
 
 
-def _reduce(word: str, question: Question) -> _Made:
+def _reduce(word: str, question: CallShape) -> _Made:
     if word != "rabenseifner":
         return "shaped_tree", {"shape": _REDUCE_TREES[word]}
     if _items(question) < 1 << question.ranks.bit_length() - 1:
@@ -122,7 +122,7 @@ def _reduce(word: str, question: Question) -> _Made:
     return "halves", {}
 
 
-def _allreduce(word: str, question: Question) -> _Made:
+def _allreduce(word: str, question: CallShape) -> _Made:
     if word == "basic_linear":
         return "through_one", {"up": "linear", "down": "linear"}
     if word == "nonoverlapping":
@@ -136,9 +136,9 @@ def _allreduce(word: str, question: Question) -> _Made:
     return "doubling_even", {}
 
 
-def _shape_of(method: str, question: Question, nbytes: int | None = None) -> str:
+def _shape_of(method: str, question: CallShape, nbytes: int | None = None) -> str:
     """The shape of the tree of a reduction or broadcast inside another collective."""
-    inner = Question(
+    inner = CallShape(
         method,
         question.nbytes if nbytes is None else nbytes,
         question.rank_host,
@@ -149,11 +149,11 @@ def _shape_of(method: str, question: Question, nbytes: int | None = None) -> str
     return str(parameters.get("shape", "linear"))
 
 
-def _reduce_scatter(word: str, question: Question) -> _Made:
+def _reduce_scatter(word: str, question: CallShape) -> _Made:
     if word in ("non-overlapping", "basic_linear"):
         down = "linear"
         if question.method == "Reduce_scatter_block":
-            inner = Question("Scatter", question.nbytes // question.ranks, question.rank_host)
+            inner = CallShape("Scatter", question.nbytes // question.ranks, question.rank_host)
             down = "binomial" if chosen_word(inner) == "binomial" else "linear"
         return "through_one", {"up": _shape_of("Reduce", question), "down": down}
     if word == "ring":
@@ -167,7 +167,7 @@ def _reduce_scatter(word: str, question: Question) -> _Made:
     return "butterfly", {}
 
 
-def _allgather(word: str, question: Question) -> _Made:
+def _allgather(word: str, question: CallShape) -> _Made:
     if word == "default":
         return "through_one", {"down": _shape_of("Bcast", question, question.nbytes * question.ranks)}
     if word == "two_proc":
@@ -179,7 +179,7 @@ def _allgather(word: str, question: Question) -> _Made:
     return ("neighbours", {}) if word == "neighbor" and question.ranks % 2 == 0 else ("ring", _in_order(question))
 
 
-def _alltoall(word: str, question: Question) -> _Made:
+def _alltoall(word: str, question: CallShape) -> _Made:
     if word == "modified_bruck":
         return "bruck", {}
     # All linear algorithms start all messages at once. linear_sync limits the number under way, but the default limit
@@ -187,11 +187,11 @@ def _alltoall(word: str, question: Question) -> _Made:
     return ("at_once" if "linear" in word else "shift"), {}
 
 
-def _gather(word: str, question: Question) -> _Made:
+def _gather(word: str, question: CallShape) -> _Made:
     return ("binomial" if word == "binomial" else "at_once"), {}
 
 
-_FAMILIES: dict[str, Callable[[str, Question], _Made]] = {
+_FAMILIES: dict[str, Callable[[str, CallShape], _Made]] = {
     "bcast": _bcast,
     "gather": _gather,
     "scatter": _gather,
