@@ -36,7 +36,7 @@ COLUMNS = (("A(us)", 12), ("IQR(us)", 12), ("B(us)", 12), ("IQR(us)", 12), ("Rat
 SIZE, VERDICT = 16, 18
 
 
-class Difference(StrEnum):
+class AllowedDifference(StrEnum):
     """The differences between runs that ``--across`` can allow."""
 
     mpi = "mpi"
@@ -291,7 +291,7 @@ def command(
         str | None,
         typer.Option(help="Of records with several: one for both, or A's,B's; topompi by default.", metavar="SIDE"),
     ] = None,
-    across: Annotated[Difference | None, typer.Option(help="Allow different MPI libraries.")] = None,
+    across: Annotated[AllowedDifference | None, typer.Option(help="Allow different MPI libraries.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     drawing: Annotated[Path | None, typer.Option("--draw", metavar="FILE", help="Draw to .svg or .png.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,

@@ -66,10 +66,10 @@ def replay_command(
     """
     from ...machine.interference.pictures import check_plot
     from ...views.picture.writers import check_file
-    from .sidebyside import Comparison, answer  # imported here, because other commands need no simulator
+    from .sidebyside import JobsCompared, answer  # imported here, because other commands need no simulator
 
     wanted = tuple(placement or ["NF"])
-    question = Comparison(
+    question = JobsCompared(
         tuple(jobs), wanted, draws, repeats, arriving,
         shown=_shown(show), pictures=drawings(draw, {"fabric": check_file, "time": check_plot}),
         network=network, lanes=lanes, cluster_name=cluster_name,

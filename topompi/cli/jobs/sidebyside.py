@@ -28,11 +28,11 @@ from ..rows import SHOWN
 from ..terminal import console
 from .model import LinkSettings
 
-__all__ = ["Comparison", "answer"]
+__all__ = ["JobsCompared", "answer"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class JobsCompared:
     """The jobs and placements to compare, and what to show.
 
     :param jobs: specification of each job.
@@ -60,7 +60,7 @@ class Comparison:
 
 
 def answer(
-    question: Comparison, machine: Cluster, routes: Routes, links: LinkSettings, *, partial: bool, as_json: bool
+    question: JobsCompared, machine: Cluster, routes: Routes, links: LinkSettings, *, partial: bool, as_json: bool
 ) -> None:
     """Simulate and print.
 
@@ -101,7 +101,7 @@ def answer(
 
 
 def _draw(
-    question: Comparison,
+    question: JobsCompared,
     routes: Routes,
     machine: Cluster,
     where: SharedNetwork,
@@ -118,7 +118,7 @@ def _draw(
     write(fabric.scene(routes, machine, where, ran, outcome, pairs, title), question.pictures["fabric"])
 
 
-def _network(machine: Cluster, question: Comparison, links: LinkSettings) -> SharedNetwork:
+def _network(machine: Cluster, question: JobsCompared, links: LinkSettings) -> SharedNetwork:
     tables = shared_network(machine, links.known_rate, links.latency)
     hosts = Hosts(send_overhead=links.overhead, eager=float(links.eager))
     settings = Settings(lanes=question.lanes, hop_lanes=links.hop_lanes, buffer=links.buffer)
@@ -126,7 +126,7 @@ def _network(machine: Cluster, question: Comparison, links: LinkSettings) -> Sha
 
 
 def _simulated(
-    question: Comparison, where: SharedNetwork, machine: Cluster, specs: Sequence[JobSpec]
+    question: JobsCompared, where: SharedNetwork, machine: Cluster, specs: Sequence[JobSpec]
 ) -> tuple[dict[str, list[ReplayTimes]], dict[str, list[Program]]]:
     """The outcomes of each placement's draws, and the programs of its first draw."""
     found: dict[str, list[ReplayTimes]] = {text: [] for text in question.placements}
@@ -147,7 +147,7 @@ def _answers(
     machine: Cluster,
     found: dict[str, list[ReplayTimes]],
     programs: dict[str, list[Program]],
-    question: Comparison,
+    question: JobsCompared,
 ) -> list[dict[str, Any]]:
     """The figures of each placement; hosts, links and pairs are those of its first draw."""
     reference, answers = next(iter(found.values())), list[dict[str, Any]]()

@@ -40,7 +40,7 @@ class Groups:
         self.comm, self.rank, self.size = comm, comm.Get_rank(), comm.Get_size()
         self.hierarchy = hierarchy
         self.usable = True
-        self._levels: Levels | None = None
+        self._levels: LeaderLevels | None = None
         self._contexts: list[Context] = []  # one more after each 32,668 new channels, which use up the tags of one
         self._next = FIRST_NEW
         self.talks = Talks(self.rank, self.size, partial(self.channel, TALKS))
@@ -51,11 +51,11 @@ class Groups:
         return self.hierarchy.num_levels > 1
 
     @property
-    def levels(self) -> Levels:
+    def levels(self) -> LeaderLevels:
         """The sub-communicators of leaders; collective at their first use."""
         if self._levels is None:
             self._check_usable()
-            self._levels = Levels(self.comm, self.hierarchy)
+            self._levels = LeaderLevels(self.comm, self.hierarchy)
         return self._levels
 
     @property
@@ -136,7 +136,7 @@ class Groups:
         self._contexts.clear()
 
 
-class Levels:
+class LeaderLevels:
     """One sub-communicator of leaders per level of the topology. Cost: one ``Split`` per level, collective.
 
     :param comm: the user's communicator; not freed here.
