@@ -230,7 +230,7 @@ class Allgather(Gather):
 
 
 class AlltoallCall(Operation):
-    title, method = "All-to-All Personalized Exchange Latency", "AlltoallCall"
+    title, method = "All-to-All Personalized Exchange Latency", "Alltoall"
     blocks = ("all", "all")
 
     def sent(self, root: int) -> Contents:
