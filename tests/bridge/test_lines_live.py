@@ -68,7 +68,7 @@ def test_topompi_reads_what_each_line_of_squeue_sinfo_and_scontrol_prints(slurm:
         for words in (["check", "--slurm"], ["allocate", "2", "--slurm"]):
             told = slurm.run([*TOPOMPI, "jobs", *words])
             assert told.returncode == 0, told.stderr
-            assert ("1 jobs, 0 pairs" if words[0] == "check" else "h[0002-0003]") in told.stdout
+            assert ("1 job, 0 pairs" if words[0] == "check" else "h[0002-0003]") in told.stdout
 
 
 @pytest.mark.long  # because of its own Slurm with a database

@@ -300,7 +300,7 @@ def test_commands_that_ask_slurm_need_no_topology_and_end_with_its_error(words, 
         (tmp_path / name).chmod(0o755)
     done = command_line(*words, PATH=f"{tmp_path}:/bin:/usr/bin")
     assert (done.returncode, done.stderr) == (0, "")
-    assert ("1 jobs, 0 pairs" if words[1] == "check" else "n[0-1]") in done.stdout
+    assert ("1 job, 0 pairs" if words[1] == "check" else "n[0-1]") in done.stdout
     for name in tools if words[1] == "allocate" else ("squeue", "scontrol"):
         whole = (tmp_path / name).read_text()
         (tmp_path / name).write_text("#!/bin/sh\necho why >&2\necho error: no controller >&2\nexit 1\n")

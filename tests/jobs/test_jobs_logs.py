@@ -90,7 +90,7 @@ def test_the_table_that_sacct_prints_by_itself_is_read(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_cut_is_refused_if_no_field_is_free_text(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match="line 2: expecting 4 fields, got 3"):
+    with pytest.raises(WorkloadError, match=r"line 2: expecting 4 fields .*got 3"):
         read(tmp_path, f"JobID|Submit|Elapsed|NNodes\n700|{DAY}|00:10:00\n701|{DAY}|00:10:00|3\n")
 
 

@@ -113,9 +113,9 @@ def test_a_policy_that_never_gives_the_nodes_and_parts_that_no_links_join_are_na
 def test_commands_say_why_jobs_are_rejected_in_text_and_in_json(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text(log([32, 128, 4], "MaxNodes: 8"))
-    words = (path, "--topology", "leaves=4x2", "-p", "first")
+    words = (path, "--topology", "leaves=4x2")
     reason = "more than the machine's 8 nodes"
-    for more in ((), ("-p", "first,contiguous"), ("--segments", 3)):
+    for more in (("-p", "first"), ("-p", "first,contiguous"), ("-p", "first", "--segments", 3)):
         text = command_line("jobs", "simulate", *words, *more).stdout
         assert f"first: 2 rejected: {reason}" in text
         assert "if the log counts processors, --cores N divides them" in text

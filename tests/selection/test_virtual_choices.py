@@ -46,7 +46,7 @@ def test_why_says_both_where_the_environment_places_ranks_virtually(monkeypatch)
 def test_why_answers_for_calls_with_counts_where_ranks_agree_on_a_size():
     assert ask(call="Alltoallv").startswith("Alltoallv of 262,144 bytes, predicted at 393,216: 16 ranks")
     assert "native runs by itself" in ask(call="gatherv", code=1)
-    assert "alltoallw, got 'gathervv'" in ask(call="gathervv", code=1)
+    assert "alltoallw (docs/limits.md: non-blocking calls), got 'gathervv'" in ask(call="gathervv", code=1)
 
 
 JOB = TopologyInterface.place([f"h{host:04}" for host in (0, 4, 1, 5, 8, 12, 2, 6)], load_routes(SOURCE))

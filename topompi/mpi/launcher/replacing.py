@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
@@ -22,6 +21,8 @@ from ...errors import TopompiError
 from ...inputs.extensions import library_hint
 
 if TYPE_CHECKING:
+    from importlib.abc import Loader  # its import brings tempfile and lzma
+
     from ..communicator import Intracomm
     from ..profile.live import Recording
 
