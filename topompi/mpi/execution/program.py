@@ -223,7 +223,7 @@ def message_of(one: Message, areas: Mapping[int, Area]) -> Specification | None:
     :param areas: the memory of each buffer.
     """
     if not one.length:
-        return MPI.buffer.frombuffer(b"", readonly=True), 0, MPI.BYTE
+        return MPI.buffer.frombuffer(bytearray()), 0, MPI.BYTE
     return areas[one.buffer].message(one.begin, one.length)
 
 
