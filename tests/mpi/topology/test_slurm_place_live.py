@@ -84,7 +84,8 @@ def test_place_reads_its_allocation_and_srun_and_mpirun_obey(slurm, tmp_path, pa
     hosts, ranks, hydra, figures = (tmp_path / name for name in ("hosts", "ranks", "hydra", "figures"))
     place = [*TOPOMPI, "slurm", "place", str(pairs(sum(slots))), "--json"]
     other = [
-        " ".join([*place, "--format", form, "-o", str(path)]) for form, path in (("rankfile5", ranks), ("hydra", hydra))
+        " ".join([*place, "--format", form, "-o", str(path), ">/dev/null"])
+        for form, path in (("rankfile5", ranks), ("hydra", hydra))
     ]
     place += ["-o", str(hosts)]
     start, *_ = mpirun()
@@ -208,7 +209,7 @@ def test_the_batch_script_of_the_documentation_runs_a_program_with_its_kit(slurm
     for word, here in (("16", "4"), ("node=4", "node=2"), ("ppn 4", "ppn 2"), ("fabric.json", "'xgft:2,2;1,1'")):
         assert word in script
         script = script.replace(word, here)
-    (tmp_path / "prof").write_text(Path(pairs(8)).read_text())
+    (tmp_path / "app.topoprof").write_text(Path(pairs(8)).read_text())
     (tmp_path / "job.sh").write_text(script)
     (tmp_path / "app").write_text(
         '#!/bin/sh\necho "$OMPI_COMM_WORLD_RANK $(hostname) $OMPI_MCA_coll_tuned_dynamic_rules_filename"\n'

@@ -83,7 +83,12 @@ def kept(comm: object, slot: str) -> Any:
 
 
 def keep(comm: object, slot: str, value: object) -> None:
-    """Fill a slot of a communicator of topompi; a ``__setattr__`` of a user's class is not called."""
+    """Fill a slot of a communicator of topompi; a ``__setattr__`` of a user's class is not called.
+
+    :param comm: the communicator.
+    :param slot: name of the slot, one of ``Handle``'s.
+    :param value: the value.
+    """
     object.__setattr__(comm, slot, value)
 
 
