@@ -173,7 +173,7 @@ def test_loads_do_not_depend_on_how_many_messages_are_looked_at_together(
     network, schedule = run
     whole = analyse(schedule, network)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("topompi.schedules.analysis.loads.Messages.chunks.__defaults__", (together,))
+        patch.setattr("topompi.schedules.analysis.loads.ScheduleMessages.chunks.__defaults__", (together,))
         parts = analyse(schedule, network)
     for name in ("step", "link", "transfers", "bytes", "senders"):
         assert (getattr(whole, name) == getattr(parts, name)).all()
