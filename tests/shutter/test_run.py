@@ -304,16 +304,16 @@ def test_the_watchdog_resumes_the_jobs_of_a_daemon_that_was_stopped_in_a_shutter
 KILLED = """
 import random, sys, threading
 from pathlib import Path
-from topompi.machine.shutter.decide import Settings
+from topompi.machine.shutter.decide import ShutterSettings
 from topompi.machine.shutter.log import Log
 from topompi.machine.shutter.loop import Shutters
 from topompi.machine.shutter.sources import SOURCES
-from topompi.machine.shutter.wanted import Places, Wanted
+from topompi.machine.shutter.wanted import JobFolders, JobTargets
 log, user, *targets = sys.argv[1:]
-wanted = Wanted([f"j{number}={target}" for number, target in enumerate(targets)])
-settings = Settings(length=0.02, every=0.0005, repeats=1)
+wanted = JobTargets([f"j{number}={target}" for number, target in enumerate(targets)])
+settings = ShutterSettings(length=0.02, every=0.0005, repeats=1)
 groups = Path(targets[0].removeprefix("cgroup:")).parent if targets[0].startswith("cgroup:") else None
-places, users = Places(groups=groups), frozenset({int(user)})
+places, users = JobFolders(groups=groups), frozenset({int(user)})
 made = Shutters(settings, wanted, places.target, Log(log, {}), [SOURCES["clock"]], users, random.Random())
 print(flush=True)
 made.run(threading.Event())

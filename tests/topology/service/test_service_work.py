@@ -237,7 +237,7 @@ from topompi.topology.service import requests
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.server import serve
 from topompi.topology.service.state import Service
-from topompi.topology.service.store import Store
+from topompi.topology.service.store import RouteStore
 
 requests.FIELDS["hops"] = lambda view, routes: time.sleep(600)
 requests.FIELDS["leaves"] = lambda view, routes: time.sleep(0.7)
@@ -251,7 +251,8 @@ def read():
 def ready(addresses):
     print(addresses[0], flush=True)
 
-serve(Service(Store(read), "test", Bounds(drain_seconds=2, work_seconds=300)), [Address("127.0.0.1", 0)], ready=ready)
+bounds = Bounds(drain_seconds=2, work_seconds=300)
+serve(Service(RouteStore(read), "test", bounds), [Address("127.0.0.1", 0)], ready=ready)
 """
 
 
