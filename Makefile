@@ -149,7 +149,7 @@ SANITIZE_TESTS ?= tests/project/test_extensions.py tests/netsim/test_netsim.py t
 	tests/netsim/test_sessions.py tests/mapping/test_refine.py
 test-sanitize: venv
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
-	cp -a topompi schedules mapping osu_like_bench tests benchmarks pyproject.toml README.md LICENSE $(SANITIZED)
+	cp -a topompi schedules mapping osu_like_bench tests benchmarks studies pyproject.toml README.md LICENSE $(SANITIZED)
 	find $(SANITIZED) -name '*.so' -delete
 	cd $(SANITIZED) && CFLAGS="$(SANITIZE) -g -O1" LDFLAGS="$(SANITIZE)" \
 		$(CURDIR)/$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w wheel . && \
