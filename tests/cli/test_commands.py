@@ -141,7 +141,7 @@ def test_an_option_with_one_value_is_refused_if_it_is_given_twice(entry):
 
 
 def answers(option):
-    """What each command answers to a former option, by the command's words."""
+    """Return the answer of each command to a former option; the keys are the commands' words."""
     found = {}
     for entry in commandline.commands("topompi"):
         try:

@@ -1,5 +1,6 @@
 """Starts of compiled programs: what is loaded into them, and which are left as they are."""
 
+import os
 import stat
 import sys
 import sysconfig
@@ -58,6 +59,15 @@ def test_programs_and_scripts_of_other_interpreters_are_told_from_those_for_pyth
     found = [name for name in lines if launching.compiled_program(str(tmp_path / name))]
     assert found == ["app", "wrapper.sh"]
     assert launching.compiled_program("sh").endswith("/sh")
+
+
+@pytest.mark.parametrize("name", ["pipe", "both.py"])
+def test_pipes_and_files_with_pythons_ending_are_left_to_python_unread(tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    os.mkfifo(path) if name == "pipe" else path.write_text("#!/bin/sh\n")
+    read = []
+    monkeypatch.setattr(launching, "first_line", lambda path: read.append(path) or b"#!/bin/sh")
+    assert (launching.compiled_program(str(path)), read) == ("", [])
 
 
 @pytest.mark.parametrize("rank", ["0", "3"])

@@ -1,4 +1,4 @@
-"""How a communicator came to be, and the state that topompi keeps with it: sub-communicators, plans and choices."""
+"""The origin of a communicator, and the state that topompi keeps with it: sub-communicators, plans and choices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Lineage", "State", "attach", "attached", "detach"]
 
 @dataclass(slots=True)
 class Lineage:
-    """How a communicator came to be, and the values that its state begins with.
+    """The origin of a communicator: its parent's values, with which its state begins.
 
     :ivar origin: common state of the communicator from whose topology this one takes its ranks' part; None if it was
         made from none of topompi's.

@@ -25,12 +25,13 @@ PROCESS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 def compiled_program(name: str) -> str:
     """The path of the program that a word of the command line names, if it is none for Python; else "".
 
-    It is compiled, or a script for another interpreter, which may start a compiled one.
+    It is compiled, or a script for another interpreter, which may start a compiled one. A pipe is left to Python
+    unread, because its text can be read only once.
 
     :param name: a path, or a name to be looked for on the ``PATH``.
     """
     path = name if os.path.exists(name) else shutil.which(name) or ""
-    line = first_line(path) if path else b""
+    line = first_line(path) if os.path.isfile(path) and not path.endswith(".py") else b""
     return path if line.startswith(MAGIC) or (line.startswith(b"#!") and b"python" not in line) else ""
 
 
